@@ -1,0 +1,170 @@
+"""The entries of a session's tree and the store that keeps them (pi session format, version 3)."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+import msgspec
+
+from features.contracts.database import Transaction
+from features.contracts.messages import (
+    AssistantMessage,
+    CustomMessage,
+    ToolResultMessage,
+    UserBlock,
+    UserMessage,
+)
+from features.contracts.models import ThinkingLevel
+
+__all__ = [
+    "BranchSummaryEntry",
+    "CompactionEntry",
+    "CustomEntry",
+    "CustomMessageEntry",
+    "LabelEntry",
+    "MessageEntry",
+    "ModelChangeEntry",
+    "SessionEntry",
+    "SessionHeader",
+    "SessionInfoEntry",
+    "SessionStore",
+    "SessionSummary",
+    "ThinkingLevelChangeEntry",
+    "TransactionWork",
+]
+
+TransactionWork = Callable[[Transaction], None]
+"""SQL that joins the transaction of something else."""
+
+
+class _Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type"):
+    """``timestamp`` is ISO 8601 in UTC with milliseconds and ``Z``. ``id`` is unique within the session."""
+
+    id: str
+    parent_id: str | None
+    timestamp: str
+
+
+class MessageEntry(_Entry, frozen=True, kw_only=True, tag="message"):
+    message: UserMessage | AssistantMessage | ToolResultMessage | CustomMessage
+
+
+class ModelChangeEntry(_Entry, frozen=True, kw_only=True, tag="model_change"):
+    provider: str
+    model_id: str
+
+
+class ThinkingLevelChangeEntry(_Entry, frozen=True, kw_only=True, tag="thinking_level_change"):
+    thinking_level: ThinkingLevel
+
+
+class CompactionEntry(_Entry, frozen=True, kw_only=True, tag="compaction", omit_defaults=True):
+    summary: str
+    first_kept_entry_id: str
+    tokens_before: int
+    details: Any = None
+    from_hook: bool = False
+
+
+class BranchSummaryEntry(_Entry, frozen=True, kw_only=True, tag="branch_summary", omit_defaults=True):
+    from_id: str
+    summary: str
+    details: Any = None
+    from_hook: bool = False
+
+
+class CustomEntry(_Entry, frozen=True, kw_only=True, tag="custom", omit_defaults=True):
+    """State of an extension; the model never sees it."""
+
+    custom_type: str
+    data: Any = None
+
+
+class CustomMessageEntry(_Entry, frozen=True, kw_only=True, tag="custom_message", omit_defaults=True):
+    custom_type: str
+    content: str | list[UserBlock]
+    display: bool
+    details: Any = None
+
+
+class LabelEntry(_Entry, frozen=True, kw_only=True, tag="label", omit_defaults=True):
+    """Names an entry; without ``label`` it takes the name away."""
+
+    target_id: str
+    label: str | None = None
+
+
+class SessionInfoEntry(_Entry, frozen=True, kw_only=True, tag="session_info"):
+    name: str
+
+
+SessionEntry = (
+    MessageEntry
+    | ModelChangeEntry
+    | ThinkingLevelChangeEntry
+    | CompactionEntry
+    | BranchSummaryEntry
+    | CustomEntry
+    | CustomMessageEntry
+    | LabelEntry
+    | SessionInfoEntry
+)
+
+
+class SessionHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", tag_field="type", tag="session"):
+    """The first line of a session file. ``cwd`` is informational."""
+
+    version: int
+    id: str
+    timestamp: str
+    cwd: str
+    parent_session: str | None = None
+
+
+class SessionSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A session as a list shows it."""
+
+    id: str
+    scope: str
+    name: str
+    created_at: datetime
+    modified_at: datetime
+    message_count: int
+    first_message: str
+
+
+class SessionStore(Protocol):
+    """Contract.
+
+    - A session belongs to one ``scope`` (the text of a chat's address); every call that names a scope sees that scope's sessions alone.
+    - ``append`` is atomic and durable when it returns: all entries, the new leaf and, where given, ``also`` in the same transaction. It
+      raises KeyError for a session that is not there and never changes an entry that is.
+    - ``also`` needs a store that lives in the database; other stores raise ValueError.
+    - ``set_leaf`` moves the leaf without an entry; None means before the first.
+    - ``load`` gives header, entries in the order they were appended, and the leaf; one query for the entries.
+    - ``current`` is the session that a scope talks in, the one last made current; None where there is none.
+    - ``delete`` removes the session and its entries for good; deleting what is not there is False.
+    """
+
+    async def create(self, scope: str, header: SessionHeader, *, make_current: bool = True) -> None: ...
+
+    async def append(
+        self,
+        session_id: str,
+        entries: Sequence[SessionEntry],
+        *,
+        leaf: str | None,
+        also: TransactionWork | None = None,
+    ) -> None: ...
+
+    async def set_leaf(self, session_id: str, leaf: str | None) -> None: ...
+
+    async def load(self, session_id: str) -> tuple[SessionHeader, list[SessionEntry], str | None]: ...
+
+    async def current(self, scope: str) -> str | None: ...
+
+    async def make_current(self, scope: str, session_id: str) -> None: ...
+
+    async def list(self, scope: str | None = None, *, limit: int = 100) -> list[SessionSummary]: ...
+
+    async def delete(self, session_id: str) -> bool: ...
