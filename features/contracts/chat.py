@@ -86,9 +86,10 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
 class InboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     """Something that arrived.
 
-    ``key`` is the platform's id of the delivery; the same key is taken once. ``ref`` is the platform's id of the message. ``album``
-    joins what was sent together. ``kind``: ``edit`` is a new text for the message ``ref``; ``press`` is a button, whose command is ``text``.
-    ``addressed`` says whether the bot was meant: always in a private chat; in a group when mentioned, answered or given a command.
+    ``key`` is the platform's id of the delivery; the same key is taken once. ``ref`` is its id of the message. ``album``
+    joins what was sent together. ``kind``: ``edit`` is a new text for the message ``ref``; ``press`` is a button, whose command is
+    ``text``. ``addressed`` says whether the bot was meant: always in a private chat; in a group when
+    mentioned, answered or given a command.
     """
 
     key: str

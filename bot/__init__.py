@@ -1,0 +1,1 @@
+"""The host: it composes everything. Nothing imports it."""

@@ -1,0 +1,1 @@
+"""One package per channel: it speaks the platform and knows nothing of agents."""
