@@ -1,0 +1,1 @@
+"""Measurements, printed as ratios against a base line taken in the same run. None of them is a test."""
