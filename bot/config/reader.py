@@ -95,6 +95,8 @@ class Reader:
             if key in fields and key != other:
                 if not _is_absent(value):
                     read[key] = self._value(fields[key].type, value, _join(path, key), where)
+            elif other is not None and _is_absent(value):
+                continue
             elif other is not None and not self._is_typo(kind, key):
                 read.setdefault(other, {})[key] = self._value(get_args(fields[other].type)[1], value, _join(path, key), where)
             else:
