@@ -80,9 +80,11 @@ def _lock(file: int) -> None:
     """Asks more than once: ``running_host`` of another process holds the lock for an instant while it looks."""
     for _ in range(3):
         try:
-            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             time.sleep(0.02)
+        else:
+            return
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
