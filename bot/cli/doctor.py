@@ -29,6 +29,6 @@ def command(config: Path | None, data_dir: Path | None, json: bool) -> int:
     else:
         for finding in findings:
             sign, color = _SIGNS[finding.state]
-            fix = f". {finding.fix}." if finding.fix else "."
-            click.echo(f"{click.style(f'{sign:<5}', fg=color)}  {finding.check}: {finding.what}{fix}")
+            line = f"{finding.what}. {finding.fix}" if finding.fix else finding.what
+            click.echo(f"{click.style(f'{sign:<5}', fg=color)}  {finding.check}: {line}{'' if line.endswith('?') else '.'}")
     return 1 if any(finding.state == "wrong" for finding in findings) else 0
