@@ -39,9 +39,7 @@ def converse(telegram: Telegram) -> float:
     sent: Counter[int] = Counter()
     began = time.monotonic()
     while True:
-        answered = Counter(
-            {int(chat): sum(1 for message in shown if message["own"]) for chat, shown in telegram.ask("messages").items()}
-        )
+        answered = Counter({int(chat): sum(1 for message in shown if message["own"]) for chat, shown in telegram.ask("messages").items()})
         ready = [1000 + chat for chat in range(CHATS) if sent[1000 + chat] == answered[1000 + chat] and sent[1000 + chat] < ROUNDS]
         if not ready and all(answered[1000 + chat] >= ROUNDS for chat in range(CHATS)):
             return time.monotonic() - began
