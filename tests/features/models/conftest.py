@@ -1,6 +1,6 @@
 """Shared pieces of the tests of the models slice."""
 
-import random
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -9,13 +9,8 @@ from tests.features.models.rig import Rig
 
 
 @pytest.fixture
-async def rig():
+async def rig() -> AsyncIterator[Rig]:
     """Registries on a fake clock, closed at the end."""
     rig = Rig(FakeClock())
     yield rig
     await rig.close()
-
-
-@pytest.fixture
-def dice() -> random.Random:
-    return random.Random(7)

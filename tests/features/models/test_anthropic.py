@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from features.contracts.messages import TextBlock, ThinkingBlock, ToolCall
+from features.contracts.messages import Message, TextBlock, ThinkingBlock, ToolCall
 from features.contracts.models import Model
 from features.models import ModelOverride
 from tests.features.models.rig import BASH, IMAGE, READ, Rig, assistant, call, result, tool_call, user
@@ -15,7 +15,7 @@ SONNET = "anthropic/claude-sonnet-5-5"
 MODEL = Model(provider="anthropic", id="claude-sonnet-5-5", api="anthropic-messages")
 
 
-async def test_thinking_text_and_calls_arrive_as_blocks_in_order(rig: Rig):
+async def test_thinking_text_and_calls_arrive_as_blocks_in_order(rig: Rig) -> None:
     """Each block has its start, its pieces and its end."""
     reply = Reply(
         thinking="Let me look at the folder.", text="I will list it.", calls=(Call(name="bash", arguments={"command": "ls"}, id="toolu_1"),)
@@ -29,14 +29,14 @@ async def test_thinking_text_and_calls_arrive_as_blocks_in_order(rig: Rig):
         ToolCall(id="toolu_1", name="bash", arguments={"command": "ls"}),
     ]
     assert outcome.done.stop_reason == "toolUse"
-    assert [kind for kind in dict.fromkeys(outcome.kinds)] == [
+    assert list(dict.fromkeys(outcome.kinds)) == [
         "start", "thinking_start", "thinking_delta", "thinking_end", "text_start", "text_delta", "text_end",
         "toolcall_start", "toolcall_delta", "toolcall_end", "done",
     ]  # fmt: skip
     assert (outcome.thinking, outcome.text) == ("Let me look at the folder.", "I will list it.")
 
 
-async def test_usage_and_cost_are_counted(rig: Rig):
+async def test_usage_and_cost_are_counted(rig: Rig) -> None:
     """Cached tokens are apart from the input, as they have another price."""
     async with AnthropicServer([Reply(text="x", input_tokens=1000, output_tokens=200, cache_read=5000, cache_write=300)]) as server:
         outcome = await call(rig.anthropic(server), SONNET)
@@ -47,7 +47,7 @@ async def test_usage_and_cost_are_counted(rig: Rig):
     assert usage.cost.total == pytest.approx((1000 * 2 + 200 * 10 + 5000 * 0.1 + 300 * 2.5) / 1e6)
 
 
-async def test_the_cost_follows_the_step_that_the_input_reaches(rig: Rig):
+async def test_the_cost_follows_the_step_that_the_input_reaches(rig: Rig) -> None:
     """Long inputs of some models cost more for all their tokens."""
     async with AnthropicServer([Reply(text="x", input_tokens=1000, cache_read=250_000, output_tokens=0)]) as server:
         outcome = await call(rig.anthropic(server), "anthropic/claude-sonnet-4-5")
@@ -55,7 +55,7 @@ async def test_the_cost_follows_the_step_that_the_input_reaches(rig: Rig):
     assert outcome.done.usage.cost.input == pytest.approx(1000 * 6 / 1e6)
 
 
-async def test_configured_prices_replace_the_listed_ones(rig: Rig):
+async def test_configured_prices_replace_the_listed_ones(rig: Rig) -> None:
     """A gateway may charge something else."""
     mine = ModelOverride(id="claude-sonnet-5-5", prices={"input": 100.0})
     async with AnthropicServer([Reply(text="x", input_tokens=1000, output_tokens=100)]) as server:
@@ -64,9 +64,9 @@ async def test_configured_prices_replace_the_listed_ones(rig: Rig):
     assert outcome.done.usage.cost.input == pytest.approx(0.1)
 
 
-async def test_what_stays_the_same_is_marked_for_the_cache(rig: Rig):
+async def test_what_stays_the_same_is_marked_for_the_cache(rig: Rig) -> None:
     """System prompt, tools and the last thing the person's side said."""
-    history = [user("one"), assistant("two"), user("three")]
+    history: list[Message] = [user("one"), assistant("two"), user("three")]
     async with AnthropicServer([Reply(text="x")]) as server:
         await call(rig.anthropic(server), SONNET, history, tools=[BASH, READ], session_id="s")
         body = server.request
@@ -96,7 +96,7 @@ async def test_what_stays_the_same_is_marked_for_the_cache(rig: Rig):
         ("claude-3-5-haiku-latest", "high", {}),
     ],
 )
-async def test_thinking_is_asked_for_as_the_model_takes_it(rig: Rig, model: str, level: Any, expected: dict[str, Any]):
+async def test_thinking_is_asked_for_as_the_model_takes_it(rig: Rig, model: str, level: Any, expected: dict[str, Any]) -> None:
     """Effort words since 4.6, a budget of tokens before; the wrong one is refused."""
     async with AnthropicServer([Reply(text="x")]) as server:
         await call(rig.anthropic(server), f"anthropic/{model}", thinking=level)
@@ -109,7 +109,7 @@ async def test_thinking_is_asked_for_as_the_model_takes_it(rig: Rig, model: str,
         assert body["max_tokens"] == expected["max_tokens"]
 
 
-async def test_a_small_output_limit_leaves_room_for_an_answer(rig: Rig):
+async def test_a_small_output_limit_leaves_room_for_an_answer(rig: Rig) -> None:
     """A budget that would fill the limit is cut down, or thinking left off."""
     small = ModelOverride(id="claude-haiku-4-5", max_output=4096)
     tiny = ModelOverride(id="claude-haiku-4-5-20251001", max_output=1500)
@@ -123,9 +123,9 @@ async def test_a_small_output_limit_leaves_room_for_an_answer(rig: Rig):
     assert (second["max_tokens"], "thinking" in second) == (1500, False)
 
 
-async def test_a_tool_round_that_began_without_thinking_ends_without_it(rig: Rig):
+async def test_a_tool_round_that_began_without_thinking_ends_without_it(rig: Rig) -> None:
     """With a budget the API refuses a round whose first message does not begin with thinking."""
-    history = [user("go"), assistant(tool_call("toolu_1", command="ls")), result("toolu_1")]
+    history: list[Message] = [user("go"), assistant(tool_call("toolu_1", command="ls")), result("toolu_1")]
     async with AnthropicServer([Reply(text="x"), Reply(text="x")]) as server:
         registry = rig.anthropic(server)
         await call(registry, "anthropic/claude-haiku-4-5", history, tools=[BASH], thinking="low")
@@ -134,11 +134,11 @@ async def test_a_tool_round_that_began_without_thinking_ends_without_it(rig: Rig
     assert ["thinking" in recorded.body for recorded in server.requests] == [False, True]
 
 
-async def test_thinking_goes_back_signed_to_its_own_model(rig: Rig):
+async def test_thinking_goes_back_signed_to_its_own_model(rig: Rig) -> None:
     """Byte for byte; the API checks the signature."""
     thought = ThinkingBlock(thinking="Hm.", thinking_signature=SIGNATURE)
     hidden = ThinkingBlock(thinking="", thinking_signature="sig-hidden", redacted=True)
-    history = [user("go"), assistant(thought, hidden, tool_call("toolu_1"), model=MODEL), result("toolu_1")]
+    history: list[Message] = [user("go"), assistant(thought, hidden, tool_call("toolu_1"), model=MODEL), result("toolu_1")]
     async with AnthropicServer([Reply(text="x")]) as server:
         await call(rig.anthropic(server), SONNET, history, tools=[BASH], thinking="low")
 
@@ -148,9 +148,9 @@ async def test_thinking_goes_back_signed_to_its_own_model(rig: Rig):
     ]
 
 
-async def test_images_go_along_in_prompts_and_results(rig: Rig):
+async def test_images_go_along_in_prompts_and_results(rig: Rig) -> None:
     """An error result may hold only text."""
-    history = [
+    history: list[Message] = [
         user([TextBlock(text="look"), IMAGE]),
         assistant(tool_call("a"), tool_call("b")),
         result("a", blocks=[TextBlock(text="shot"), IMAGE]),
@@ -165,16 +165,16 @@ async def test_images_go_along_in_prompts_and_results(rig: Rig):
     assert [block["type"] for block in results["content"][1]["content"]] == ["text"]
 
 
-async def test_a_person_speaking_after_results_shares_their_message(rig: Rig):
+async def test_a_person_speaking_after_results_shares_their_message(rig: Rig) -> None:
     """Results must come right after the call, and roles take turns."""
-    history = [user("go"), assistant(tool_call("a")), result("a"), user("hurry up")]
+    history: list[Message] = [user("go"), assistant(tool_call("a")), result("a"), user("hurry up")]
     async with AnthropicServer([Reply(text="x")]) as server:
         await call(rig.anthropic(server), SONNET, history, tools=[BASH])
 
     assert [block["type"] for block in server.request["messages"][-1]["content"]] == ["tool_result", "text"]
 
 
-async def test_a_full_window_at_the_end_of_an_answer_is_an_overflow(rig: Rig):
+async def test_a_full_window_at_the_end_of_an_answer_is_an_overflow(rig: Rig) -> None:
     """The conversation has to be compacted before it can go on."""
     async with AnthropicServer([Reply(text="cut", stop="model_context_window_exceeded")]) as server:
         outcome = await call(rig.anthropic(server), SONNET)
@@ -182,7 +182,7 @@ async def test_a_full_window_at_the_end_of_an_answer_is_an_overflow(rig: Rig):
     assert outcome.failed.kind == "overflow"
 
 
-async def test_an_unknown_stop_reason_is_said_plainly(rig: Rig):
+async def test_an_unknown_stop_reason_is_said_plainly(rig: Rig) -> None:
     """Rather than taken for an answer."""
     async with AnthropicServer([Reply(text="x", stop="moon_phase")]) as server:
         outcome = await call(rig.anthropic(server), SONNET)
@@ -191,10 +191,10 @@ async def test_an_unknown_stop_reason_is_said_plainly(rig: Rig):
     assert "moon_phase" in outcome.error
 
 
-async def test_a_blank_system_prompt_and_odd_arguments_are_legal(rig: Rig):
+async def test_a_blank_system_prompt_and_odd_arguments_are_legal(rig: Rig) -> None:
     """Empty text blocks, split characters and huge numbers are refused or break the JSON."""
     odd = tool_call("a", big=2**80, text="half \ud800 char")
-    history = [user("go \udc00"), assistant(odd), result("a", "  \n ")]
+    history: list[Message] = [user("go \udc00"), assistant(odd), result("a", "  \n ")]
     async with AnthropicServer([Reply(text="x")]) as server:
         await call(rig.anthropic(server), SONNET, history, tools=[BASH], system_prompt="  ")
         body = server.request

@@ -51,7 +51,7 @@ def connect(rig: Rig, server: ModelServer, limits: StreamLimits | None = None) -
         (Failure(status=400, type="invalid_request_error", message="", body=""), "overflow"),
     ],
 )
-async def test_an_error_status_becomes_a_failure_of_its_kind(rig: Rig, kind: Kind, failure: Failure, expected: FailureKind):
+async def test_an_error_status_becomes_a_failure_of_its_kind(rig: Rig, kind: Kind, failure: Failure, expected: FailureKind) -> None:
     """The loop decides by the kind: retry, compact, or tell the person; and the SDK must not retry in secret."""
     async with kind([failure]) as server:
         registry, reference = connect(rig, server)
@@ -77,7 +77,9 @@ async def test_an_error_status_becomes_a_failure_of_its_kind(rig: Rig, kind: Kin
         ({"retry-after": "-3"}, None),
     ],
 )
-async def test_the_wait_that_the_service_asks_for_is_handed_on(rig: Rig, kind: Kind, headers: dict[str, str], seconds: float | None):
+async def test_the_wait_that_the_service_asks_for_is_handed_on(
+    rig: Rig, kind: Kind, headers: dict[str, str], seconds: float | None
+) -> None:
     """Uncapped and in seconds; the loop caps it."""
     async with kind([Failure(status=429, type="rate_limit_error", message="slow down", headers=headers)]) as server:
         registry, reference = connect(rig, server)
@@ -87,7 +89,7 @@ async def test_the_wait_that_the_service_asks_for_is_handed_on(rig: Rig, kind: K
 
 
 @both
-async def test_a_wait_given_as_a_date_is_counted_from_now(rig: Rig, kind: Kind):
+async def test_a_wait_given_as_a_date_is_counted_from_now(rig: Rig, kind: Kind) -> None:
     """The header may hold an HTTP date."""
     at = format_datetime(rig.clock.now() + timedelta(seconds=12), usegmt=True)
     async with kind([Failure(status=429, type="rate_limit_error", message="slow down", headers={"retry-after": at})]) as server:
@@ -99,7 +101,7 @@ async def test_a_wait_given_as_a_date_is_counted_from_now(rig: Rig, kind: Kind):
 
 @both
 @pytest.mark.parametrize("fault", ["half", "no_end"])
-async def test_an_answer_without_its_end_is_a_network_failure_with_what_came(rig: Rig, kind: Kind, fault: str):
+async def test_an_answer_without_its_end_is_a_network_failure_with_what_came(rig: Rig, kind: Kind, fault: str) -> None:
     """The SDKs report a clean end without the terminal event as success, which would pass half an answer for a whole one."""
     async with kind([Reply(text="the first half", fault=fault)]) as server:  # type: ignore[arg-type]
         registry, reference = connect(rig, server)
@@ -112,7 +114,7 @@ async def test_an_answer_without_its_end_is_a_network_failure_with_what_came(rig
 
 @both
 @pytest.mark.parametrize("fault", ["half", "no_end"])
-async def test_a_tool_call_cut_in_the_middle_never_looks_whole(rig: Rig, kind: Kind, fault: str):
+async def test_a_tool_call_cut_in_the_middle_never_looks_whole(rig: Rig, kind: Kind, fault: str) -> None:
     """Half of an argument object must not be repaired into a call."""
     reply = Reply(calls=(Call(name="bash", arguments='{"command": "rm -rf /tmp/x'),), fault=fault)  # type: ignore[arg-type]
     async with kind([reply]) as server:
@@ -130,7 +132,7 @@ async def test_a_tool_call_cut_in_the_middle_never_looks_whole(rig: Rig, kind: K
     ("error_type", "expected"),
     [("overloaded_error", "overloaded"), ("rate_limit_error", "rate_limit"), ("api_error", "server"), ("server_error", "server")],
 )
-async def test_an_error_event_in_mid_stream_keeps_the_partial_answer(rig: Rig, kind: Kind, error_type: str, expected: str):
+async def test_an_error_event_in_mid_stream_keeps_the_partial_answer(rig: Rig, kind: Kind, error_type: str, expected: str) -> None:
     """The status was 200 long before; the SDK's error says 200 too."""
     async with kind([Reply(text="so far", fault="error", error_type=error_type)]) as server:
         registry, reference = connect(rig, server)
@@ -141,7 +143,7 @@ async def test_an_error_event_in_mid_stream_keeps_the_partial_answer(rig: Rig, k
 
 
 @both
-async def test_invalid_tool_json_is_kept_as_it_came(rig: Rig, kind: Kind):
+async def test_invalid_tool_json_is_kept_as_it_came(rig: Rig, kind: Kind) -> None:
     """The model is told what it wrote; nothing runs."""
     async with kind([Reply(calls=(Call(name="bash", arguments='{"command": ls}'), Call(name="bash", arguments="[1]")))]) as server:
         registry, reference = connect(rig, server)
@@ -156,7 +158,7 @@ async def test_invalid_tool_json_is_kept_as_it_came(rig: Rig, kind: Kind):
 
 
 @both
-async def test_an_empty_message_is_a_whole_answer_without_content(rig: Rig, kind: Kind):
+async def test_an_empty_message_is_a_whole_answer_without_content(rig: Rig, kind: Kind) -> None:
     """What to do about silence is the loop's affair."""
     async with kind([Reply()]) as server:
         registry, reference = connect(rig, server)
@@ -166,7 +168,7 @@ async def test_an_empty_message_is_a_whole_answer_without_content(rig: Rig, kind
     assert outcome.done.stop_reason == "stop"
 
 
-async def test_a_refusal_is_a_failure_with_the_reason(rig: Rig):
+async def test_a_refusal_is_a_failure_with_the_reason(rig: Rig) -> None:
     """It is not worth a retry, and what was said before it does not stand."""
     async with AnthropicServer([Reply(text="Well, ", stop="refusal", refusal="This looks dangerous.")]) as server:
         outcome = await call(rig.anthropic(server), ANTHROPIC)
@@ -182,7 +184,7 @@ async def test_a_refusal_is_a_failure_with_the_reason(rig: Rig):
 
 
 @both
-async def test_the_output_limit_is_a_length_stop_and_never_tool_use(rig: Rig, kind: Kind):
+async def test_the_output_limit_is_a_length_stop_and_never_tool_use(rig: Rig, kind: Kind) -> None:
     """A call of such a message may be cut and must not run."""
     stop = "max_tokens" if kind is AnthropicServer else "length"
     async with kind([Reply(text="a", calls=(Call(name="bash", arguments='{"command": "l'),), stop=stop)]) as server:
@@ -193,7 +195,7 @@ async def test_the_output_limit_is_a_length_stop_and_never_tool_use(rig: Rig, ki
 
 
 @both
-async def test_a_silent_stream_is_given_up(rig: Rig, kind: Kind):
+async def test_a_silent_stream_is_given_up(rig: Rig, kind: Kind) -> None:
     """A connection can stay open for ever without a word."""
     async with kind([Reply(text="wait for it", fault="stall")]) as server:
         registry, reference = connect(rig, server, StreamLimits(idle_s=0.2))
@@ -206,7 +208,7 @@ async def test_a_silent_stream_is_given_up(rig: Rig, kind: Kind):
 
 
 @both
-async def test_a_service_that_never_answers_is_given_up(rig: Rig, kind: Kind):
+async def test_a_service_that_never_answers_is_given_up(rig: Rig, kind: Kind) -> None:
     """Before the first byte the wait is another, longer one."""
     async with kind([Reply(text="late", delay_s=30)]) as server:
         registry, reference = connect(rig, server, StreamLimits(first_event_s=0.2))
@@ -216,7 +218,7 @@ async def test_a_service_that_never_answers_is_given_up(rig: Rig, kind: Kind):
 
 
 @both
-async def test_a_service_that_is_not_there_is_a_network_failure(rig: Rig, kind: Kind):
+async def test_a_service_that_is_not_there_is_a_network_failure(rig: Rig, kind: Kind) -> None:
     """Worth a retry."""
     async with kind() as server:
         registry, reference = connect(rig, server)
@@ -228,7 +230,7 @@ async def test_a_service_that_is_not_there_is_a_network_failure(rig: Rig, kind: 
 
 @both
 @pytest.mark.parametrize("how", ["cancel", "close"])
-async def test_giving_up_ends_the_request_at_once(rig: Rig, kind: Kind, how: str):
+async def test_giving_up_ends_the_request_at_once(rig: Rig, kind: Kind, how: str) -> None:
     """``/stop`` must stop the meter too."""
     async with kind([Reply(text="an answer that does not end", fault="stall"), Reply(text="next")]) as server:
         registry, reference = connect(rig, server)
@@ -258,7 +260,7 @@ async def test_giving_up_ends_the_request_at_once(rig: Rig, kind: Kind, how: str
 
 
 @pytest.mark.parametrize("kind", ["anthropic", "openai"])
-async def test_a_missing_key_names_the_setting(rig: Rig, kind: str):
+async def test_a_missing_key_names_the_setting(rig: Rig, kind: str) -> None:
     """Nothing is sent, and nothing is read from the environment behind the configuration's back."""
     registry = rig.registry(ProviderConfig(name="mine", kind=kind, base_url="http://127.0.0.1:9"))
     outcome = await call(registry, "mine/some-model")
@@ -268,7 +270,7 @@ async def test_a_missing_key_names_the_setting(rig: Rig, kind: str):
     assert outcome.is_well_formed()
 
 
-async def test_a_page_instead_of_a_stream_points_at_the_address(rig: Rig):
+async def test_a_page_instead_of_a_stream_points_at_the_address(rig: Rig) -> None:
     """A wrong base_url usually reaches some web server."""
     async with OpenAIServer([Failure(status=200, body="<html>hello</html>", headers={"content-type": "text/html"})]) as server:
         outcome = await call(rig.openai(server), OPENAI)
@@ -278,7 +280,7 @@ async def test_a_page_instead_of_a_stream_points_at_the_address(rig: Rig):
 
 
 @both
-async def test_garbage_in_the_stream_is_a_failure_of_the_service(rig: Rig, kind: Kind):
+async def test_garbage_in_the_stream_is_a_failure_of_the_service(rig: Rig, kind: Kind) -> None:
     """Not an exception."""
     body = "data: {broken\n\n"
     async with kind([Failure(status=200, body=body, headers={"content-type": "text/event-stream"})]) as server:
@@ -289,7 +291,7 @@ async def test_garbage_in_the_stream_is_a_failure_of_the_service(rig: Rig, kind:
 
 
 @both
-async def test_an_image_that_the_service_cannot_take_is_left_out_from_then_on(rig: Rig, kind: Kind):
+async def test_an_image_that_the_service_cannot_take_is_left_out_from_then_on(rig: Rig, kind: Kind) -> None:
     """Otherwise one bad picture would fail every later call of its session."""
     refusal = Failure(status=400, type="invalid_request_error", message="messages.0.content.1: Could not process image")
     script: list[Step] = [refusal, Reply(text="no picture"), Reply(text="still none")]
@@ -304,7 +306,7 @@ async def test_an_image_that_the_service_cannot_take_is_left_out_from_then_on(ri
 
 
 @both
-async def test_an_image_is_left_out_only_once_per_call(rig: Rig, kind: Kind):
+async def test_an_image_is_left_out_only_once_per_call(rig: Rig, kind: Kind) -> None:
     """A service that always complains must not be asked for ever."""
     refusal = Failure(status=400, type="invalid_request_error", message="Could not process image")
     async with kind([refusal, refusal]) as server:
@@ -314,7 +316,7 @@ async def test_an_image_is_left_out_only_once_per_call(rig: Rig, kind: Kind):
     assert outcome.failed.kind == "invalid"
 
 
-async def test_no_more_calls_go_on_than_allowed(rig: Rig):
+async def test_no_more_calls_go_on_than_allowed(rig: Rig) -> None:
     """The others wait for their turn; none is lost."""
     async with AnthropicServer(respond=lambda body: Reply(text="ok", delay_s=0.05)) as server:
         config = ProviderConfig(name="anthropic", kind="anthropic", api_key=server.api_key, base_url=server.url)
@@ -352,7 +354,7 @@ async def test_no_more_calls_go_on_than_allowed(rig: Rig):
         "Request exceeds the maximum size",
     ],
 )
-def test_a_text_about_a_too_long_conversation_is_known(text: str):
+def test_a_text_about_a_too_long_conversation_is_known(text: str) -> None:
     """Each of these is what some service says."""
     assert is_overflow(text)
 
@@ -369,11 +371,11 @@ def test_a_text_about_a_too_long_conversation_is_known(text: str):
         "Invalid API key",
     ],
 )
-def test_a_text_about_a_busy_service_is_not_taken_for_a_long_conversation(text: str):
+def test_a_text_about_a_busy_service_is_not_taken_for_a_long_conversation(text: str) -> None:
     """A compaction would not help, and loses words."""
     assert not is_overflow(text)
 
 
-def test_a_429_is_never_an_overflow():
+def test_a_429_is_never_an_overflow() -> None:
     """Whatever its words."""
     assert kind_of(429, (), "429 prompt is too long") == "rate_limit"
