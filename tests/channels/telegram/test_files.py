@@ -96,9 +96,9 @@ async def test_a_picture_that_telegram_cannot_show_goes_as_a_document(
 
 
 async def test_a_file_that_telegram_refuses_is_named(telegram: TelegramServer, channel: TelegramChannel, tmp_path: Path) -> None:
-    """ "Sent" but never arrived is the worst of answers."""
+    """An answer that says "sent" for what never arrived is the worst."""
     telegram.fail("sendDocument", Fault(code=413, description="Request Entity Too Large"))
-    with pytest.raises(DeliveryRefused, match="a.txt was not sent: The file is larger"):
+    with pytest.raises(DeliveryRefused, match=r"a\.txt was not sent: The file is larger"):
         await send(channel, files=(made(tmp_path, "a.txt", b"a"),))
 
 
@@ -198,6 +198,6 @@ def test_names_are_made_safe(given: str, safe: str) -> None:
 
 
 def test_sizes_over_a_limit_never_look_like_it() -> None:
-    """ "20 MB; at most 20 MB" would puzzle everybody."""
+    """A text like "20 MB; at most 20 MB" would puzzle everybody."""
     assert megabytes(20 * 1024 * 1024) == "20 MB"
     assert megabytes(20 * 1024 * 1024 + 1) == "20.1 MB"

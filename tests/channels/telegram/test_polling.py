@@ -105,7 +105,7 @@ async def test_after_a_conflict_only_a_whole_poll_counts_as_working(telegram: Te
     async with running(channel_of(telegram), sink) as channel:
         await telegram.until(lambda: len(telegram.called("getUpdates")) >= 1 and channel.health().state == "degraded")
         await telegram.until(lambda: channel.health().working)
-        after = [call for call in telegram.called("getUpdates") if call.ok][0]
+        after = next(call for call in telegram.called("getUpdates") if call.ok)
 
     assert after.values["timeout"] == "1"
 
