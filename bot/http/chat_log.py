@@ -10,7 +10,7 @@ import msgspec
 
 from features.contracts.chat import Address, Button
 
-__all__ = ["ChatLogFile", "ChatLogRow", "ShownFile", "ShownMessage", "shown"]
+__all__ = ["ChatLogFile", "ChatLogRow", "Outcome", "ShownFile", "ShownMessage", "shown"]
 
 Outcome = Literal["success", "error", "aborted"]
 
