@@ -1,6 +1,6 @@
 """The web chat, and every other chat that is spoken over the host's own HTTP.
 
-Owns the page's files, what people upload, and the handing over of finished messages to the event streams; the HTTP itself is the host's.
+Owns the page's files and what people upload; the HTTP itself is the host's.
 Failure: none of its own; a message counts as delivered once it is in the chat's log, where a page that was away finds it.
 """
 

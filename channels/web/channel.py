@@ -1,9 +1,10 @@
 """Chats that are read from the host's log and event streams: the page and the terminal."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 from channels.web.uploads import UploadStore
 from features.contracts.chat import (
@@ -24,40 +25,28 @@ __all__ = ["WebChannel"]
 class WebChannel:
     """Implements ``ChatChannel`` for the addresses ``name:*``.
 
-    What people say arrives by the host's HTTP and goes into the inbox there; ``run`` only looks after the uploads.
-
-    Args:
-        handed_over: called with each finished message once nothing can stop it; the host tells it to the chat's listeners.
+    What people say arrives by the host's HTTP and goes into the inbox there; what they are told is in the host's log, where a page or a
+    terminal finds it, at once by its event stream or later. ``run`` only looks after the uploads.
     """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        uploads: UploadStore,
-        clock: Clock,
-        handed_over: Callable[[Address, OutboundMessage], Awaitable[None]] | None = None,
-    ) -> None:
+    def __init__(self, name: str, *, uploads: UploadStore, clock: Clock) -> None:
         self.name = name
         self._uploads = uploads
         self._clock = clock
-        self._handed_over = handed_over
-        self._running = False
+        self._state: Literal["starting", "working", "stopped"] = "starting"
         self._last_event_at: datetime | None = None
 
     async def run(self, sink: InboundSink) -> None:
-        self._running = True
+        self._state = "working"
         try:
             await self._uploads.prune(self._clock)
         finally:
-            self._running = False
+            self._state = "stopped"
 
     async def send(self, address: Address, message: OutboundMessage, progress: DeliveryProgress) -> None:
         self._last_event_at = self._clock.now()
         if progress.done == 0:
             await progress.confirm(None)
-        if self._handed_over is not None:
-            await self._handed_over(address, message)
 
     def live(self, address: Address, *, reply_to: str | None, opened: Callable[[str], None]) -> LiveView:
         return _NoView()
@@ -69,7 +58,7 @@ class WebChannel:
         """Nothing to announce: whoever shows a menu asks the API."""
 
     def health(self) -> ChannelHealth:
-        return ChannelHealth(state="working" if self._running else "stopped", last_event_at=self._last_event_at)
+        return ChannelHealth(state=self._state, last_event_at=self._last_event_at)
 
 
 class _NoView:

@@ -20,6 +20,7 @@ _FIRST_PRUNE_SECONDS = 3600  # by then what waited in the inbox while the host w
 _PRUNE_SECONDS = 24 * 3600
 _PREFIX = "upload:"
 _REFERENCE = re.compile(r"upload:[0-9a-f]{32}")
+_KINDS: dict[str, Literal["image", "audio", "video", "file"]] = {"image": "image", "audio": "audio", "video": "video"}
 log = logging.getLogger("pumice.web")
 
 
@@ -36,8 +37,8 @@ class UploadStore:
         """Write a file to the disk; when this returns it survives a crash."""
         key = secrets.token_hex(16)
         await asyncio.to_thread(self._write, key, data)
-        kind = (mime_type or "").partition("/")[0]
-        return Attachment(ref=f"{_PREFIX}{key}", name=name, kind=_kind(kind), mime_type=mime_type, size=len(data))
+        kind = _KINDS.get((mime_type or "").partition("/")[0], "file")
+        return Attachment(ref=f"{_PREFIX}{key}", name=name, kind=kind, mime_type=mime_type, size=len(data))
 
     def owns(self, attachment: Attachment) -> bool:
         """Whether this store holds it, in whatever chat it was said."""
@@ -105,7 +106,3 @@ class UploadStore:
             path.unlink(missing_ok=True)
         if old:
             log.info("old uploads removed", extra={"facts": {"count": len(old)}})
-
-
-def _kind(family: str) -> Literal["image", "file", "audio", "video"]:
-    return family if family in ("image", "audio", "video") else "file"
