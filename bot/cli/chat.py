@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +14,8 @@ from features.contracts.errors import PumiceError
 
 if TYPE_CHECKING:
     from bot.config import Config
-    from bot.http.client import HostClient
 
-__all__ = ["chat"]
+__all__ = ["chat", "converse"]
 
 
 @click.command()
@@ -33,7 +33,16 @@ def chat(message: str | None, name: str, model: str | None, config_file: Path | 
         config = config.with_data_dir(data_dir.absolute())
     interactive = message is None and sys.stdin.isatty() and sys.stdout.isatty()
     question = None if interactive else _question(message)
-    sys.exit(asyncio.run(_chat(config, name, model, question)))
+    asyncio.run(
+        converse(
+            config.host.data_dir,
+            token=config.http.token or None,
+            name=name,
+            model=model,
+            question=question,
+            start_host=lambda: _own_host(config),
+        )
+    )
 
 
 def _question(message: str | None) -> str:
@@ -45,37 +54,44 @@ def _question(message: str | None) -> str:
     return question
 
 
-async def _chat(config: "Config", name: str, model: str | None, question: str | None) -> int:
+async def converse(
+    data_dir: Path,
+    *,
+    token: str | None,
+    name: str,
+    model: str | None,
+    question: str | None,
+    start_host: Callable[[], AbstractAsyncContextManager[object]],
+) -> None:
+    """Talk with the host that runs on the data directory; where none does, with one of our own for as long as we talk.
+
+    Args:
+        question: what to print one answer to; None opens a conversation.
+
+    Raises:
+        PumiceError: the run failed.
+    """
     from bot.cli.connection import HostedChat
+    from bot.http.client import HostClient
     from channels.console import TerminalChat, one_answer
     from channels.console.said_files import said_files
     from features.contracts.chat import Address
 
     async with AsyncExitStack() as stack:
-        client = await _client(config, stack)
-        hosted = HostedChat(client, Address("console", name))
+        client = await HostClient.find(data_dir, token=token)
+        if client is None:
+            await stack.enter_async_context(start_host())
+            client = await HostClient.connect(data_dir, token=token)
+        hosted = HostedChat(await stack.enter_async_context(client), Address("console", name))
         if model is not None:
             await hosted.set_model(model)
         if question is None:
-            await TerminalChat(hosted, history=config.host.data_dir / "console_history", folder=Path.cwd()).run()
-            return 0
+            await TerminalChat(hosted, history=data_dir / "console_history", folder=Path.cwd()).run()
+            return
         answer = await one_answer(hosted, question, said_files(question, Path.cwd()))
         if answer.failed:
             raise PumiceError(answer.text or "the run failed. The host's log says why.")
         click.echo(answer.text)
-        return 0
-
-
-async def _client(config: "Config", stack: AsyncExitStack) -> "HostClient":
-    """The host that runs on the data directory; where none does, one of our own for as long as we talk."""
-    from bot.http.client import HostClient
-
-    token = config.http.token or None
-    found = await HostClient.find(config.host.data_dir, token=token)
-    if found is None:
-        await stack.enter_async_context(_own_host(config))
-        found = await HostClient.connect(config.host.data_dir, token=token)
-    return await stack.enter_async_context(found)
 
 
 def _own_host(config: "Config") -> AbstractAsyncContextManager[object]:
