@@ -179,13 +179,14 @@ async def test_chats_are_listed_opened_and_made_on_a_phone(page: Page) -> None:
     await page.open(width=390, height=844)
     assert await page.run("return getComputedStyle(document.getElementById('sidebar')).visibility") == "hidden"
     await page.click("#open-sidebar")
+    await page.until("return document.getElementById('sidebar').getBoundingClientRect().left === 0")
     await page.until(text_in("#sessions li", "Old talk"))
     await page.until(text_in("#chats li", "telegram:5"))
     await page.do(lambda driver: driver.find_element("xpath", "//*[@id='chats']//span[text()='telegram:5']").click())
     await page.until(text_in("#title", "telegram:5"))
     await page.until(text_in("article.theirs", "from the phone"))
     await page.click("#open-sidebar")
-    await page.until("return getComputedStyle(document.getElementById('sidebar')).visibility === 'visible'")
+    await page.until("return document.getElementById('sidebar').getBoundingClientRect().left === 0")
     await page.do(lambda driver: driver.find_element("id", "chat-name").send_keys("my plans" + Keys.ENTER))
     await page.until(text_in("#title", "web:my-plans"))
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.chat import converse
 from bot.cli.connection import HostedChat
+from bot.cli.conversation import converse
 from bot.clock import SystemClock
 from bot.http.auth import load_or_create_token
 from bot.http.chat_log import ChatLogRow, Outcome
