@@ -7,6 +7,8 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from features.contracts.errors import RetryLater
+
 __all__ = [
     "Address",
     "Attachment",
@@ -18,6 +20,7 @@ __all__ = [
     "Cursor",
     "DeliveryProgress",
     "DeliveryRefused",
+    "DeliveryUncertain",
     "InboundMessage",
     "InboundSink",
     "LiveView",
@@ -155,18 +158,23 @@ class DeliveryRefused(Exception):
     """The platform will never take this (blocked, chat gone, no rights); the text says why, for people."""
 
 
+class DeliveryUncertain(RetryLater):
+    """The connection broke after the platform could have taken it: it may have arrived, so the next attempt is a possible duplicate."""
+
+
 class DeliveryProgress(Protocol):
     """How far the delivery of one message came, kept by the outbox.
 
     A message may need several platform calls (parts of a long text, files). ``done`` is how many were confirmed before; the channel leaves
     those out. After each further one it awaits ``confirm``, which stores the platform's id before it returns. ``draft`` is the live view's
-    message, which the first part replaces instead of standing beside it.
+    message, which the first part replaces instead of standing beside it. ``last`` says that nothing is left to send, so that the same
+    commit marks the whole delivery as done; a channel that cannot know leaves it out.
     """
 
     done: int
     draft: str | None
 
-    async def confirm(self, ref: str | None) -> None: ...
+    async def confirm(self, ref: str | None, *, last: bool = False) -> None: ...
 
 
 class LiveView(Protocol):
@@ -207,8 +215,9 @@ class ChatChannel(Protocol):
     """Contract.
 
     - ``run`` serves until it is cancelled; it survives every fault of the network and of the platform and shows it in ``health``.
-    - ``send`` returns when the platform has taken everything. It raises RetryLater for what may pass (a flood, a lost connection) and
-      DeliveryRefused for what will not. A text that the platform cannot parse is sent once more as it was written, plain.
+    - ``send`` returns when the platform has taken everything. It raises RetryLater for what may pass (a flood, a lost connection),
+      DeliveryUncertain where it may have arrived all the same, and DeliveryRefused for what will not. A text that the platform cannot
+      parse is sent once more as it was written, plain.
     - ``send`` of one address is never called twice at a time.
     - ``fetch`` writes an attachment to ``destination``, at most ``limit`` bytes; raises UserMustAct with the reason, RetryLater.
     - ``live`` opens a view; ``opened`` is called with the platform's id once the draft is shown.

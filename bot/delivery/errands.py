@@ -1,0 +1,45 @@
+"""Tasks with an owner."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+__all__ = ["Errands"]
+
+
+class Errands:
+    """The background tasks of one owner: what fails is logged with an error id, what is left is cancelled by ``close``."""
+
+    def __init__(self, log: logging.Logger, ids: Callable[[], str]) -> None:
+        self._log = log
+        self._ids = ids
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def start(self, work: Coroutine[Any, Any, None], *, name: str) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(self._guard(work, name), name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def close(self) -> None:
+        """Cancel what still runs and wait until it has ended."""
+        while self._tasks:
+            tasks = list(self._tasks)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def settle(self) -> None:
+        """Wait until everything that runs now, and what that starts, has ended."""
+        while self._tasks:
+            await asyncio.wait(list(self._tasks))
+
+    async def _guard(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        try:
+            await work
+        except Exception:
+            self._log.exception("task failed", extra={"facts": {"task": name, "error_id": self._ids()}})
