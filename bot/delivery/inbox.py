@@ -181,8 +181,8 @@ class Inbox:
 
     async def replace(self, stored: StoredMessage) -> None:
         """Write a waiting message anew, as it reads after an edit."""
-        text = encode_inbound(stored.message)
-        await self._database.write(lambda t: t.execute("UPDATE inbox SET message = ? WHERE id = ? AND state = 'waiting'", (text, stored.id)))
+        values = (encode_inbound(stored.message), stored.id)
+        await self._database.write(lambda t: t.execute("UPDATE inbox SET message = ? WHERE id = ? AND state = 'waiting'", values))
 
     async def close_without_answer(self, message_ids: tuple[str, ...], *, skipped: bool) -> None:
         """Mark messages that call for no run: a command that said nothing, or what is skipped."""
