@@ -1,14 +1,13 @@
 """What a person reads at the end of a run."""
 
 from features.contracts.agent import RunFailure
-from features.contracts.stream import FailureKind
 
 __all__ = ["EMPTY", "STOPPED", "closing_text", "failure_text"]
 
 STOPPED = "Stopped."
 EMPTY = "Done. There was nothing more to say."
 
-_FAILURES: dict[FailureKind, str] = {
+_FAILURES: dict[str, str] = {
     "auth": "The model service does not accept this host's key. Whoever runs the host has to check it.",
     "billing": "The account at the model service has run out of credit. Whoever runs the host has to top it up.",
     "rate_limit": "The model service takes no more requests for the moment. Please try again in a minute or two.",
@@ -18,6 +17,8 @@ _FAILURES: dict[FailureKind, str] = {
     "overflow": "This conversation has grown too long for the model. Start a fresh one with /new.",
     "refused": "The model declined to answer this.",
     "invalid": "The model service did not understand the request. Another /model or a fresh session with /new may help.",
+    "turn_limit": "I stopped here: this took more steps than one answer may take. Say so if I should go on.",
+    "storage": "I could not write down what was said: the host's disk is full or damaged. Whoever runs it has to look after it; then say it again.",
     "unknown": "The model gave up on this for a reason it did not tell. Please try again.",
 }
 
