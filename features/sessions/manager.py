@@ -1,0 +1,271 @@
+"""One session in memory."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Self
+
+import msgspec
+
+from features.contracts.clock import Clock
+from features.contracts.messages import AssistantMessage, CustomMessage, Message, ToolResultMessage, UserMessage
+from features.contracts.models import ThinkingLevel
+from features.contracts.sessions import (
+    MessageEntry,
+    ModelChangeEntry,
+    SessionEntry,
+    SessionHeader,
+    SessionInfoEntry,
+    SessionStore,
+    ThinkingLevelChangeEntry,
+    TransactionWork,
+)
+from features.sessions.codec import well_formed
+from features.sessions.context import BranchContext
+from features.sessions.timestamps import iso_text
+from features.sessions.tree import EntryTree
+
+__all__ = ["SessionManager"]
+
+_FORMAT_VERSION = 3
+_SHORT_ID_CHARS = 8
+_SHORT_ID_TRIES = 100
+_MAX_DRAFTS = 64
+
+
+class SessionManager:
+    """The tree of a session with its present branch; the only writer of that session.
+
+    - Every change is in the store before it is seen here. A cancelled call waits for the store and then shows what became of its change,
+      so that memory and store never part.
+    - Calls from several tasks follow one another; none of their entries ends up beside the branch.
+    - ``messages`` grows in place and is replaced by a new list when the branch is rebuilt (``branch_to``, a compaction).
+    """
+
+    def __init__(
+        self,
+        store: SessionStore,
+        header: SessionHeader,
+        entries: Sequence[SessionEntry],
+        leaf_id: str | None,
+        *,
+        clock: Clock,
+        ids: Callable[[], str],
+    ) -> None:
+        self.header = header
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._tree = EntryTree(entries)
+        if leaf_id is not None and leaf_id not in self._tree:
+            leaf_id = entries[-1].id if entries else None
+        self._leaf_id = leaf_id
+        self._context = BranchContext.of(self._tree.branch(leaf_id))
+        self._name = next((entry.name for entry in reversed(entries) if isinstance(entry, SessionInfoEntry)), "")
+        self._drafts: dict[str, None] = {}
+        self._changing = asyncio.Lock()
+
+    @classmethod
+    async def create(
+        cls,
+        store: SessionStore,
+        scope: str,
+        *,
+        clock: Clock,
+        ids: Callable[[], str],
+        cwd: str,
+        name: str = "",
+        make_current: bool = True,
+    ) -> Self:
+        """Begin a session in ``scope`` and store it."""
+        header = well_formed(SessionHeader(version=_FORMAT_VERSION, id=ids(), timestamp=iso_text(clock.now()), cwd=cwd))
+        await store.create(scope, header, make_current=make_current)
+        manager = cls(store, header, [], None, clock=clock, ids=ids)
+        await manager.set_name(name)
+        return manager
+
+    @classmethod
+    async def open(cls, store: SessionStore, session_id: str, *, clock: Clock, ids: Callable[[], str]) -> Self:
+        """Load a stored session.
+
+        Raises:
+            KeyError: it is not there.
+        """
+        header, entries, leaf_id = await store.load(session_id)
+        return cls(store, header, entries, leaf_id, clock=clock, ids=ids)
+
+    @property
+    def id(self) -> str:
+        return self.header.id
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def leaf_id(self) -> str | None:
+        """The entry that the next one follows; None before the first."""
+        return self._leaf_id
+
+    @property
+    def messages(self) -> list[Message]:
+        """The context of the present branch; to be read, not changed."""
+        return self._context.messages
+
+    @property
+    def model(self) -> tuple[str, str] | None:
+        """Provider and model id of the branch's last model change or answer."""
+        return self._context.model
+
+    @property
+    def thinking(self) -> ThinkingLevel:
+        return self._context.thinking
+
+    @property
+    def entries(self) -> Sequence[SessionEntry]:
+        """All entries in the order they were appended, those of other branches too."""
+        return self._tree.entries
+
+    def entry(self, entry_id: str) -> SessionEntry:
+        """KeyError where there is none."""
+        return self._tree[entry_id]
+
+    def branch(self) -> list[SessionEntry]:
+        """The present branch, root first."""
+        return self._tree.branch(self._leaf_id)
+
+    def new_message_entry(self, message: UserMessage | AssistantMessage | ToolResultMessage | CustomMessage) -> MessageEntry:
+        """Make an entry without storing it. Its place is the end of the branch at the time when ``append`` gets it."""
+        entry = self._message_entry(message, self._fresh_id())
+        self._drafts[entry.id] = None
+        if len(self._drafts) > _MAX_DRAFTS:  # those that nobody appended
+            del self._drafts[next(iter(self._drafts))]
+        return entry
+
+    async def append_message(
+        self,
+        message: UserMessage | AssistantMessage | ToolResultMessage | CustomMessage,
+        *,
+        entry_id: str | None = None,
+        also: TransactionWork | None = None,
+    ) -> str:
+        """Store a message at the end of the branch; returns its entry's id, ``entry_id`` where given."""
+        async with self._changing:
+            entry = self._message_entry(message, entry_id or self._fresh_id())
+            await self._append([entry], also)
+        return entry.id
+
+    async def append(self, entries: Sequence[SessionEntry], *, also: TransactionWork | None = None) -> None:
+        """Store entries, all or none; the last one becomes the leaf.
+
+        An entry follows the parent that it names, which may be any entry of the session or an earlier one of ``entries``; one from
+        ``new_message_entry`` follows whatever is last by now.
+
+        Raises:
+            KeyError: a parent is not there, or the session has been deleted.
+            ValueError: an id is taken.
+        """
+        async with self._changing:
+            await self._append(self._placed(entries), also)
+
+    async def set_model(self, provider: str, model_id: str) -> None:
+        async with self._changing:
+            if self.model != (provider, model_id):
+                entry = ModelChangeEntry(provider=provider, model_id=model_id, **self._place())
+                await self._append([entry])
+
+    async def set_thinking(self, level: ThinkingLevel) -> None:
+        async with self._changing:
+            if self.thinking != level:
+                await self._append([ThinkingLevelChangeEntry(thinking_level=level, **self._place())])
+
+    async def set_name(self, name: str) -> None:
+        """Name the session, on one line; an empty name takes it away."""
+        name = " ".join(name.split())
+        async with self._changing:
+            if self._name != name:
+                await self._append([SessionInfoEntry(name=name, **self._place())])
+
+    async def branch_to(self, entry_id: str | None) -> None:
+        """Go on from ``entry_id``, None from before the first entry. What came after it stays in the tree.
+
+        Raises:
+            KeyError: there is no such entry.
+        """
+        async with self._changing:
+            if entry_id is not None:
+                self._tree[entry_id]
+
+            def show() -> None:
+                self._leaf_id = entry_id
+                self._rebuild()
+
+            await _carry_through(self._store.set_leaf(self.id, entry_id), show)
+
+    async def _append(self, entries: Sequence[SessionEntry], also: TransactionWork | None = None) -> None:
+        entries = [well_formed(entry) for entry in entries]
+        leaf = entries[-1].id if entries else self._leaf_id
+        await _carry_through(self._store.append(self.id, entries, leaf=leaf, also=also), lambda: self._show(entries))
+
+    def _show(self, entries: Sequence[SessionEntry]) -> None:
+        grown = True
+        for entry in entries:
+            self._tree.add(entry)
+            self._drafts.pop(entry.id, None)
+            grown = grown and entry.parent_id == self._leaf_id and self._context.extend(entry)
+            self._leaf_id = entry.id
+            if isinstance(entry, SessionInfoEntry):
+                self._name = entry.name
+        if not grown:
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        self._context = BranchContext.of(self.branch())
+
+    def _placed(self, entries: Sequence[SessionEntry]) -> list[SessionEntry]:
+        placed: list[SessionEntry] = []
+        ids: set[str] = set()
+        leaf = self._leaf_id
+        for entry in entries:
+            if entry.id in ids or entry.id in self._tree:
+                raise ValueError(f"entry {entry.id} is there already")
+            if entry.id in self._drafts and entry.parent_id != leaf:
+                entry = msgspec.structs.replace(entry, parent_id=leaf)
+            if entry.parent_id is not None and entry.parent_id not in ids and entry.parent_id not in self._tree:
+                raise KeyError(entry.parent_id)
+            placed.append(entry)
+            ids.add(entry.id)
+            leaf = entry.id
+        return placed
+
+    def _message_entry(self, message: UserMessage | AssistantMessage | ToolResultMessage | CustomMessage, entry_id: str) -> MessageEntry:
+        entry = MessageEntry(id=entry_id, parent_id=self._leaf_id, timestamp=iso_text(self._clock.now()), message=message)
+        return well_formed(entry)
+
+    def _place(self) -> dict[str, Any]:
+        return {"id": self._fresh_id(), "parent_id": self._leaf_id, "timestamp": iso_text(self._clock.now())}
+
+    def _fresh_id(self) -> str:
+        """The random tail of an id, which is short to type; the whole id when tails keep colliding."""
+        full = self._ids()
+        for _ in range(_SHORT_ID_TRIES):
+            short = full[-_SHORT_ID_CHARS:]
+            if short not in self._tree and short not in self._drafts:
+                return short
+            full = self._ids()
+        return full
+
+
+async def _carry_through(change: Coroutine[Any, Any, None], show: Callable[[], None]) -> None:
+    """Make a change in the store and then ``show`` it, also when cancelled meanwhile; the cancellation is raised afterwards."""
+    task = asyncio.create_task(change)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if not task.cancelled() and task.exception() is None:
+        show()
+    if cancelled is not None:
+        raise cancelled
+    task.result()
