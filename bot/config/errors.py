@@ -1,0 +1,9 @@
+"""What is wrong with a configuration."""
+
+from features.contracts.errors import OperatorMustAct
+
+__all__ = ["ConfigurationError"]
+
+
+class ConfigurationError(OperatorMustAct):
+    """The configuration cannot be used; nothing has been started."""
