@@ -74,7 +74,10 @@ class MessageUpdate(_Event, frozen=True, kw_only=True, tag="message_update"):
 
 
 class MessageEnd(_Event, frozen=True, kw_only=True, tag="message_end"):
-    """``entry_id`` is the entry that holds the message."""
+    """``entry_id`` is the entry that holds the message; empty for a failed assistant message that could not be stored.
+
+    An assistant message whose ``stop_reason`` is ``error`` was an attempt that failed; a viewer drops what it showed of it.
+    """
 
     message: Message
     entry_id: str

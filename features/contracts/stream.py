@@ -37,8 +37,13 @@ __all__ = [
     "ToolCallStarted",
 ]
 
-FailureKind = Literal["auth", "billing", "rate_limit", "overloaded", "server", "network", "overflow", "refused", "invalid", "unknown"]
-"""Who is at fault. ``rate_limit``, ``overloaded``, ``server`` and ``network`` are worth a retry; the others are not."""
+FailureKind = Literal[
+    "auth", "billing", "rate_limit", "overloaded", "server", "network", "overflow", "refused", "invalid", "unknown", "turn_limit", "storage"
+]
+"""Who is at fault. ``rate_limit``, ``overloaded``, ``server`` and ``network`` are worth a retry; the others are not.
+
+``turn_limit`` (a run needed more turns than it may take) and ``storage`` (an entry could not be kept) are never a provider's.
+"""
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

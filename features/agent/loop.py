@@ -1,0 +1,341 @@
+"""The loop: what one run does, from a prompt until nothing is left to do.
+
+::
+
+    agent_start
+    turn   turn_start
+           the prompt is stored
+           what people said meanwhile (steering) is stored, the model is asked, its answer is stored
+                                                        a passing failure: wait, and ask again
+           tools run, their results are stored in the order of the calls
+           turn_end
+    again  tools ran, or someone steers, or the answer was empty (once), or a follow-up waits
+    agent_end
+    agent_settled
+
+A run never raises. It is stopped by its ``stop``: the model call, the tools or the wait are cut, what had arrived is stored as it is, and
+the branch ends with a message that says so, which keeps a stopped run from being taken up again after a restart.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import count
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from features.agent.interruption import Interruption, RunStopped
+from features.agent.model_call import CallReply, ModelCall
+from features.agent.retries import Retries
+from features.agent.session_state import SessionState
+from features.agent.tool_batch import ToolBatch
+from features.agent.transcript import NewMessage
+from features.agent.usage_sum import add_usage
+from features.contracts.agent import Prompt, RunFailure, RunOutcome
+from features.contracts.clock import unix_ms
+from features.contracts.errors import PumiceError
+from features.contracts.events import AgentEnd, AgentSettled, AgentStart, MessageEnd, MessageStart, RetryEnd, RetryStart, TurnEnd, TurnStart
+from features.contracts.messages import (
+    AssistantMessage,
+    CustomMessage,
+    Message,
+    TextBlock,
+    ToolCall,
+    ToolResultMessage,
+    Usage,
+    UserMessage,
+    message_text,
+)
+from features.contracts.models import ModelRequest
+from features.contracts.tools import Tool
+from features.system_prompt import SystemPromptFacts
+
+__all__ = ["AgentRun"]
+
+log = logging.getLogger("pumice.agent")
+
+_ROLES: Mapping[type, str] = {UserMessage: "user", ToolResultMessage: "toolResult", CustomMessage: "custom"}
+_UNFINISHED = ("error", "aborted")
+_LOST_RESULT = "There is no result: the host stopped before this call had finished. It may have been carried out, wholly or in part."
+_NUDGE = "Your last message was empty. Tell the person in a sentence or two what came of it, or what is missing."
+
+
+class AgentRun:
+    """One run of a session.
+
+    Args:
+        prompts: what it starts with; none when it goes on where the branch ends.
+        source_ids: messages it answers for though their prompt is stored already.
+        owner: whether an owner of the host said what it works on.
+        released: called when the session is free again, before ``agent_settled``.
+    """
+
+    def __init__(
+        self, state: SessionState, prompts: Sequence[Prompt], *, source_ids: tuple[str, ...], owner: bool, released: Callable[[], None]
+    ) -> None:
+        self.id = state.services.ids()
+        self.stop = Interruption()
+        self.outcome: asyncio.Future[RunOutcome] = asyncio.get_running_loop().create_future()
+        self._state = state
+        self._prompts = prompts
+        self._released = released
+        self._emit = state.listeners.emit
+        self._retries = Retries(state.services.retry, state.services.random)
+        self._owner = owner
+        self._system_prompt: str | None = None
+        self._offered: Mapping[str, Tool] = {}
+        self._turns_taken = 0
+        self._tools_used = False
+        self._nudged = False
+        self._result: Literal["success", "error", "aborted"] = "success"
+        self._failure: RunFailure | None = None
+        self._texts: list[str] = []
+        self._source_ids = list(source_ids)
+        self._usage = Usage()
+        self._added: list[Message] = []
+
+    def start(self) -> asyncio.Task[None]:
+        """Begin; the caller keeps the task."""
+        self._emit(AgentStart())
+        task = asyncio.create_task(self._run(), name=f"run {self.id}")
+        # A task that is cancelled before its first step never gets to settle by itself.
+        task.add_done_callback(lambda _: self._settle("aborted"))
+        return task
+
+    async def _run(self) -> None:
+        self.stop.bind(asyncio.current_task())
+        try:
+            await self._take_turns()
+        except asyncio.CancelledError:
+            self._result = "aborted"
+        except PumiceError as error:  # The store says that an entry could not be kept.
+            self._fail(RunFailure(kind="storage", message=self._state.services.redaction.text(str(error))))
+            log.error("run ended because it could not be stored", extra={"facts": {"run": self.id, "error": type(error).__name__}})
+        except Exception:
+            error_id = self._state.services.ids()
+            self._fail(RunFailure(kind="unknown", message=f"something went wrong inside the host (error {error_id})"))
+            log.exception("run failed", extra={"facts": {"run": self.id, "error_id": error_id}})
+        self._settle(self._result)
+
+    async def _take_turns(self) -> None:
+        queues = self._state.queues
+        prompts, nudge = self._prompts, False
+        for index in count():
+            answer, calls = await self._turn(index, prompts, nudge=nudge)
+            prompts, nudge = (), False
+            if calls:
+                # Between two turns: the place to compact the context.
+                self._turns_taken += 1
+                continue
+            if text := message_text(answer).strip():
+                self._texts.append(text)
+            if answer.stop_reason in _UNFINISHED or self.stop.requested:
+                return
+            if queues.steering:
+                continue
+            nudge = not text and self._tools_used and not self._nudged
+            if nudge:
+                self._nudged = True
+                continue
+            prompts = queues.take_follow_ups()
+            if not prompts:
+                return
+
+    async def _turn(self, index: int, prompts: Sequence[Prompt], *, nudge: bool) -> tuple[AssistantMessage, list[ToolCall]]:
+        """One answer of the model and the tools it calls; gives the answer as it was stored, and the calls that were dealt with."""
+        self._emit(TurnStart(turn_index=index))
+        answer: AssistantMessage | None = None
+        before = len(self._added)
+        try:
+            if index == 0:
+                await self._close_lost_calls()
+            if prompts:
+                await self._store_prompts(prompts, "follow_up" if index else None)
+            if nudge:
+                await self._store([NewMessage(self._nudge())])
+            reply, answer = await self._answer()
+            calls = [] if answer.stop_reason in _UNFINISHED else [block for block in reply.message.content if isinstance(block, ToolCall)]
+            if calls:
+                await self._run_tools(calls, cut_off=answer.stop_reason == "length")
+        finally:
+            results = [message for message in self._added[before:] if isinstance(message, ToolResultMessage)]
+            self._emit(TurnEnd(turn_index=index, message=answer or self._no_answer(), tool_results=results))
+        return answer, calls
+
+    async def _answer(self) -> tuple[CallReply, AssistantMessage]:
+        """Ask the model until it answers or asking is no use; gives the last reply as the model wrote it and as it was stored."""
+        for attempt in count(1):
+            if not self.stop.requested:
+                await self._take_steering()
+            call = ModelCall(self._state)
+            reply = await self._ask(call)
+            delay = None if reply.failure is None else self._retries.delay(reply.failure, attempt)
+            answer = await self._store_answer(call, reply)
+            if delay is None:
+                self._note_end(reply, answer, repeated=attempt - 1)
+                return reply, answer
+            error = answer.error_message or ""
+            limit = self._retries.options.max_attempts
+            self._emit(RetryStart(attempt=attempt, max_attempts=limit, delay_ms=round(delay * 1000), error_message=error))
+            # A stop cuts the wait; the next round then stores that the run was stopped.
+            with suppress(RunStopped), self.stop.cut_here():
+                await self._state.services.clock.sleep(delay)
+        raise AssertionError("a run of attempts has an end")
+
+    async def _ask(self, call: ModelCall) -> CallReply:
+        """One model call; whatever stands in its way becomes its reply."""
+        state = self._state
+        limit = state.services.max_turns
+        if self._turns_taken >= limit and not self.stop.requested:
+            return call.failed("turn_limit", f"stopped after {limit} steps without coming to an answer; write if it should go on")
+        try:
+            with self.stop.cut_here():
+                if self._system_prompt is None:
+                    self._system_prompt = await self._build_system_prompt()
+            provider = state.services.models.provider(call.model.provider)
+        except RunStopped:
+            return call.cut_short("aborted")
+        except PumiceError as error:
+            return call.failed("invalid", str(error))
+        # The tools travel with the request: what is registered later is not offered by it.
+        self._offered = {tool.spec.name: tool for tool in state.tools.tools}
+        request = ModelRequest(
+            system_prompt=self._system_prompt,
+            messages=state.transcript.manager.messages,
+            tools=[tool.spec for tool in self._offered.values()],
+            thinking=state.thinking if call.model.reasoning else "off",
+            session_id=state.transcript.manager.id,
+            time_zone=state.tool_context.time_zone,
+        )
+        return await call.run(provider, request, self.stop)
+
+    async def _build_system_prompt(self) -> str:
+        """Once per run; what a hook makes of it holds for this run alone."""
+        state = self._state
+        zone = state.tool_context.time_zone
+        return await state.services.prompts.build(
+            SystemPromptFacts(
+                workspace=state.tool_context.workspace,
+                tools=state.tools.tools,
+                date=state.services.clock.now().astimezone(ZoneInfo(zone)).date(),
+                time_zone=zone,
+                chat=state.chat,
+            )
+        )
+
+    async def _run_tools(self, calls: Sequence[ToolCall], *, cut_off: bool) -> None:
+        self._tools_used = True
+        context = msgspec.structs.replace(self._state.tool_context, owner=self._owner)
+
+        async def save(results: Sequence[ToolResultMessage]) -> None:
+            await self._store([NewMessage(result) for result in results])
+
+        await ToolBatch(self._state, calls, offered=self._offered, cut_off=cut_off, context=context, stop=self.stop, save=save).run()
+
+    async def _take_steering(self) -> None:
+        if prompts := self._state.queues.take_steering():
+            await self._store_prompts(prompts, "steer")
+
+    async def _store_prompts(self, prompts: Sequence[Prompt], queue: Literal["steer", "follow_up"] | None) -> None:
+        """Put prompts into the conversation; ``queue`` says where they waited, so that they wait again if they cannot be stored."""
+        try:
+            await self._store([NewMessage(self._user_message(prompt), prompt.source_ids) for prompt in prompts])
+        except Exception:
+            if queue is not None:
+                self._state.queues.put_back(prompts, queue)
+            raise
+        for prompt in prompts:
+            self._source_ids.extend(prompt.source_ids)
+        owners = all(prompt.owner for prompt in prompts)
+        # Work goes on for whoever began it, so a stranger's word takes an owner's rights away and an owner's does not lend any.
+        self._owner = owners and self._owner if queue == "steer" else owners
+        self._turns_taken = 0
+        self._tools_used = False
+
+    async def _close_lost_calls(self) -> None:
+        """Answer the calls that a crash left open; a conversation with an open call cannot go on."""
+        now = unix_ms(self._state.services.clock.now())
+        lost = self._state.transcript.unanswered_calls()
+        if lost:
+            await self._store([NewMessage(_lost_result(call, now)) for call in lost])
+
+    async def _store(self, new: Sequence[NewMessage]) -> None:
+        """The way of every message that is no answer: stored, then announced."""
+        entry_ids = await self.stop.whole(self._state.transcript.append(self.id, new))
+        for entry_id, item in zip(entry_ids, new, strict=True):
+            self._added.append(item.message)
+            self._emit(MessageStart(role=_ROLES[type(item.message)], message=item.message))
+            self._emit(MessageEnd(message=item.message, entry_id=entry_id))
+
+    async def _store_answer(self, call: ModelCall, reply: CallReply) -> AssistantMessage:
+        answer = self._state.services.redaction.assistant(reply.message)
+        # Spent is spent, whether or not the answer can be kept.
+        self._usage = add_usage(self._usage, answer.usage)
+        if reply.failure is not None and self._retries.asks_too_much(reply.failure):
+            wait, limit = reply.failure.retry_after_s, self._retries.options.max_delay_s
+            note = f"{answer.error_message} (the service asks to wait {wait:g} s, this host waits {limit:g} s at most)"
+            answer = msgspec.structs.replace(answer, error_message=note)
+        entry_id = ""
+        try:
+            [entry_id] = await self.stop.whole(self._state.transcript.append(self.id, [NewMessage(answer)], answered_by=call.model))
+        finally:
+            shown = answer if entry_id else msgspec.structs.replace(answer, content=[], stop_reason="error")
+            self._emit(MessageEnd(message=shown, entry_id=entry_id))
+        self._added.append(answer)
+        return answer
+
+    def _note_end(self, reply: CallReply, answer: AssistantMessage, *, repeated: int) -> None:
+        """Remember how the asking ended, and end the repetitions for those who watch."""
+        if answer.stop_reason == "aborted":
+            self._result = "aborted"
+        elif reply.failure is not None:
+            self._fail(RunFailure(kind=reply.failure.kind, message=answer.error_message or "the model call failed"))
+        if repeated:
+            done = answer.stop_reason not in _UNFINISHED
+            self._emit(RetryEnd(success=done, attempt=repeated, final_error=None if done else answer.error_message or "stopped"))
+
+    def _fail(self, failure: RunFailure) -> None:
+        self._result = "error"
+        self._failure = failure
+
+    def _settle(self, result: Literal["success", "error", "aborted"]) -> None:
+        """The end, once: from here on the session is free."""
+        if self.outcome.done():
+            return
+        self._emit(AgentEnd(messages=self._added))
+        self._released()
+        self._emit(AgentSettled(outcome=result))
+        self.outcome.set_result(
+            RunOutcome(
+                run_id=self.id,
+                outcome=result,
+                text="\n\n".join(self._texts),
+                source_ids=tuple(self._source_ids),
+                usage=self._usage,
+                failure=self._failure,
+            )
+        )
+
+    def _user_message(self, prompt: Prompt) -> UserMessage:
+        redaction = self._state.services.redaction
+        timestamp = unix_ms(self._state.services.clock.now()) if prompt.timestamp is None else prompt.timestamp
+        text = redaction.text(prompt.text)
+        if not prompt.images:
+            return UserMessage(content=text, timestamp=timestamp)
+        return UserMessage(content=[*([TextBlock(text=text)] if text else []), *prompt.images], timestamp=timestamp)
+
+    def _nudge(self) -> CustomMessage:
+        return CustomMessage(custom_type="nudge", content=_NUDGE, display=False, timestamp=unix_ms(self._state.services.clock.now()))
+
+    def _no_answer(self) -> AssistantMessage:
+        """Stands in ``turn_end`` for the answer of a turn that broke before it had one."""
+        return ModelCall(self._state).unsent()
+
+
+def _lost_result(call: ToolCall, timestamp: int) -> ToolResultMessage:
+    return ToolResultMessage(
+        tool_call_id=call.id, tool_name=call.name, content=[TextBlock(text=_LOST_RESULT)], is_error=True, timestamp=timestamp
+    )

@@ -1,0 +1,80 @@
+"""What people say while a run is going on."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from features.agent.options import QueueMode
+from features.contracts.agent import Prompt
+from features.contracts.errors import SessionBusyError
+
+__all__ = ["PromptQueues"]
+
+_MAX_WAITING = 64
+
+
+class PromptQueues:
+    """Two queues in the order of arrival.
+
+    Steering joins the run before its next model call; a follow-up when the run would otherwise stop. What is left when a run ends stays
+    for the next one, unless somebody takes it.
+
+    Args:
+        changed: called after every change.
+    """
+
+    def __init__(self, *, steering_mode: QueueMode, follow_up_mode: QueueMode, changed: Callable[["PromptQueues"], None]) -> None:
+        self._steering: deque[Prompt] = deque()
+        self._follow_ups: deque[Prompt] = deque()
+        self._steering_mode = steering_mode
+        self._follow_up_mode = follow_up_mode
+        self._changed = changed
+
+    @property
+    def steering(self) -> tuple[Prompt, ...]:
+        return tuple(self._steering)
+
+    @property
+    def follow_ups(self) -> tuple[Prompt, ...]:
+        return tuple(self._follow_ups)
+
+    def put(self, prompt: Prompt, how: Literal["steer", "follow_up"]) -> None:
+        """Let a prompt wait.
+
+        Raises:
+            SessionBusyError: 64 of its kind wait already.
+        """
+        queue = self._steering if how == "steer" else self._follow_ups
+        if len(queue) >= _MAX_WAITING:
+            raise SessionBusyError(f"{_MAX_WAITING} messages wait for this run already; try again once it has taken some")
+        queue.append(prompt)
+        self._changed(self)
+
+    def take_steering(self) -> tuple[Prompt, ...]:
+        return self._take(self._steering, self._steering_mode)
+
+    def take_follow_ups(self) -> tuple[Prompt, ...]:
+        return self._take(self._follow_ups, self._follow_up_mode)
+
+    def put_back(self, prompts: Sequence[Prompt], how: Literal["steer", "follow_up"]) -> None:
+        """Return what was taken and could not be stored to the front."""
+        queue = self._steering if how == "steer" else self._follow_ups
+        queue.extendleft(reversed(prompts))
+        self._changed(self)
+
+    def take_all(self) -> tuple[Prompt, ...]:
+        taken = (*self._steering, *self._follow_ups)
+        self._steering.clear()
+        self._follow_ups.clear()
+        if taken:
+            self._changed(self)
+        return taken
+
+    def _take(self, queue: deque[Prompt], mode: QueueMode) -> tuple[Prompt, ...]:
+        if not queue:
+            return ()
+        taken = (queue.popleft(),) if mode == "one" else tuple(queue)
+        if mode == "all":
+            queue.clear()
+        self._changed(self)
+        return taken

@@ -1,0 +1,117 @@
+"""Opens sessions."""
+
+from collections.abc import Callable
+from random import Random
+
+import msgspec
+
+from features.agent.listeners import Listeners
+from features.agent.options import AgentSessionOptions, RetryOptions
+from features.agent.prompt_queues import PromptQueues
+from features.agent.redaction import Redaction
+from features.agent.session import AgentSession
+from features.agent.session_state import SessionServices, SessionState
+from features.agent.transcript import Transcript
+from features.contracts.clock import Clock
+from features.contracts.errors import UserMustAct
+from features.contracts.events import QueueUpdate
+from features.contracts.models import Model
+from features.contracts.processes import SecretRedactor
+from features.contracts.sessions import SessionStore
+from features.models import ModelRegistry
+from features.sessions import SessionManager
+from features.system_prompt import SystemPromptBuilder
+
+__all__ = ["AgentSessionFactory"]
+
+
+class AgentSessionFactory:
+    """Holds what all sessions of a host share.
+
+    Args:
+        max_turns: turns that a run takes at most without a word from a person.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: SessionStore,
+        models: ModelRegistry,
+        prompts: SystemPromptBuilder,
+        redactor: SecretRedactor,
+        clock: Clock,
+        ids: Callable[[], str],
+        random: Random,
+        retry: RetryOptions = RetryOptions(),
+        max_turns: int = 100,
+    ) -> None:
+        self._store = store
+        self._services = SessionServices(
+            models=models,
+            prompts=prompts,
+            redaction=Redaction(redactor),
+            clock=clock,
+            ids=ids,
+            random=random,
+            retry=retry,
+            max_turns=max_turns,
+        )
+
+    async def create(self, options: AgentSessionOptions) -> AgentSession:
+        """Open a session or make one, with the model and thinking level that its branch names.
+
+        Raises:
+            KeyError: there is no session ``options.session_id``.
+            UserMustAct: ``options.model`` is needed and no such model is configured.
+        """
+        notices: list[str] = []
+        manager = await self._manager(options, notices)
+        model = self._model(manager, options, notices)
+        thinking = options.thinking if manager.model is None and manager.thinking == "off" else manager.thinking
+        listeners = Listeners()
+        redaction = self._services.redaction
+
+        def queues_changed(queues: PromptQueues) -> None:
+            listeners.emit(
+                QueueUpdate(
+                    steering=[redaction.text(prompt.text) for prompt in queues.steering],
+                    follow_up=[redaction.text(prompt.text) for prompt in queues.follow_ups],
+                )
+            )
+
+        state = SessionState(
+            services=self._services,
+            transcript=Transcript(manager, model=model, thinking=thinking, journal=options.journal, ids=self._services.ids),
+            tools=options.tools,
+            tool_context=msgspec.structs.replace(options.tool_context, session_id=manager.id),
+            chat=options.chat,
+            model=model,
+            thinking=thinking,
+            queues=PromptQueues(steering_mode=options.steering_mode, follow_up_mode=options.follow_up_mode, changed=queues_changed),
+            listeners=listeners,
+        )
+        return AgentSession(state, notices=notices)
+
+    async def _manager(self, options: AgentSessionOptions, notices: list[str]) -> SessionManager:
+        clock, ids = self._services.clock, self._services.ids
+        if options.session_id is not None and not options.new:
+            return await SessionManager.open(self._store, options.session_id, clock=clock, ids=ids)
+        if not options.new and (current := await self._store.current(options.scope)) is not None:
+            try:
+                return await SessionManager.open(self._store, current, clock=clock, ids=ids)
+            except KeyError:
+                notices.append("The session of this chat is no longer there; this is a fresh one.")
+        return await SessionManager.create(
+            self._store, options.scope, clock=clock, ids=ids, cwd=str(options.tool_context.workspace), name=options.name
+        )
+
+    def _model(self, manager: SessionManager, options: AgentSessionOptions, notices: list[str]) -> Model:
+        if manager.model is None:
+            return self._services.models.resolve(options.model)
+        reference = "/".join(manager.model)
+        try:
+            return self._services.models.resolve(reference)
+        except UserMustAct:
+            model = self._services.models.resolve(options.model)
+            notices.append(f"The model {reference} is not available any more; this session goes on with {model.reference}.")
+            return model

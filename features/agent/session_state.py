@@ -1,0 +1,48 @@
+"""What a session and its runs share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from features.agent.listeners import Listeners
+from features.agent.options import RetryOptions
+from features.agent.prompt_queues import PromptQueues
+from features.agent.redaction import Redaction
+from features.agent.transcript import Transcript
+from features.contracts.clock import Clock
+from features.contracts.models import Model, ThinkingLevel
+from features.contracts.tools import ToolContext
+from features.models import ModelRegistry
+from features.system_prompt import SystemPromptBuilder
+from features.tools import ToolRegistry
+
+__all__ = ["SessionServices", "SessionState"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionServices:
+    """What every session of a host is given. ``max_turns`` bounds the turns that a run takes without a word from a person."""
+
+    models: ModelRegistry
+    prompts: SystemPromptBuilder
+    redaction: Redaction
+    clock: Clock
+    ids: Callable[[], str]
+    random: Random
+    retry: RetryOptions
+    max_turns: int
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionState:
+    """One conversation between and during its runs. A change of ``model`` or ``thinking`` counts from the next model call."""
+
+    services: SessionServices
+    transcript: Transcript
+    tools: ToolRegistry
+    tool_context: ToolContext
+    chat: str
+    model: Model
+    thinking: ThinkingLevel
+    queues: PromptQueues
+    listeners: Listeners
