@@ -1,0 +1,59 @@
+"""The application: the page, the API and the guard before both."""
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bot.http.answers import ApiError, answer, error_answer
+from bot.http.auth import Credentials
+from bot.http.chats_api import ChatsApi
+from bot.http.entry_api import EntryApi
+from bot.http.guard import Guard, HostNames
+from bot.http.host_view import HostView
+from bot.http.openapi import openapi_document
+from bot.http.operations import Operation, routes
+from bot.http.owner_api import OwnerApi
+from channels.web.page import page_file
+from features.contracts.clock import Clock
+from features.contracts.errors import PumiceError
+
+__all__ = ["build_app"]
+
+
+def build_app(host: HostView, *, credentials: Credentials, names: HostNames, clock: Clock, identity: str) -> Starlette:
+    """The whole HTTP side of a host.
+
+    Args:
+        identity: see ``EntryApi``.
+    """
+    operations = [
+        *EntryApi(host, credentials, names, identity=identity).operations(),
+        *ChatsApi(host, clock).operations(),
+        *OwnerApi(host, clock).operations(),
+    ]
+
+    async def openapi(request: Request) -> Response:
+        return answer(openapi_document(operations, version=host.version))
+
+    operations.append(Operation(method="GET", path="/api/openapi.json", summary="This document.", handler=openapi, gives=dict[str, object]))
+    app = Starlette(
+        routes=[Route("/", page), Route("/static/{name}", page), *routes(operations)],
+        middleware=[Middleware(Guard, credentials=credentials, names=names)],
+        exception_handlers=dict.fromkeys((ApiError, HTTPException, PumiceError), error_answer),
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+async def page(request: Request) -> Response:
+    """A file of the web page; it holds nothing of anybody."""
+    file = page_file(request.path_params.get("name", "index.html"))
+    if file is None:
+        raise HTTPException(404)
+    headers = {"etag": file.etag, "cache-control": "no-cache"}
+    if request.headers.get("if-none-match") == file.etag:
+        return Response(status_code=304, headers=headers)
+    return Response(file.content, headers=headers, media_type=file.media_type)

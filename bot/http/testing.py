@@ -1,0 +1,146 @@
+"""A host in memory, for everything that stands on ``HostView``."""
+
+from collections.abc import Callable, Sequence
+from datetime import date
+from itertools import count
+from pathlib import Path
+from typing import Literal
+
+from bot.http.chat_log import ChatLogFile, ChatLogRow, Outcome
+from bot.http.events import EventHub
+from bot.http.host_view import AccessMember, AccessOverview, ChatRow, HostHealth, PairingRequest, SessionDetail, Upload, UsageLine
+from features.contracts.chat import Address, Button, ChannelHealth, ChatCommand
+from features.contracts.clock import Clock
+from features.contracts.errors import UserMustAct
+from features.contracts.events import SessionEvent
+from features.contracts.sessions import SessionSummary
+
+__all__ = ["MemoryHost"]
+
+
+class MemoryHost:
+    """Implements ``HostView``. ``reply`` is called for each accepted message, to answer it with ``deliver`` and ``publish``."""
+
+    def __init__(self, clock: Clock, folder: Path, *, events: EventHub | None = None) -> None:
+        self.version = "1.2.3"
+        self.clock = clock
+        self.folder = folder
+        self.events = events or EventHub(clock)
+        self.state: Literal["starting", "running", "stopping"] = "running"
+        self.channels: dict[str, ChannelHealth] = {"web": ChannelHealth(state="working"), "telegram": ChannelHealth(state="working")}
+        self.reply: Callable[[Address, ChatLogRow], None] = lambda address, row: None
+        self.rows: dict[Address, list[ChatLogRow]] = {}
+        self.uploads: list[Upload] = []
+        self.models: dict[Address, str] = {}
+        self.kept_sessions: dict[str, SessionDetail] = {}
+        self.usage_lines: list[UsageLine] = []
+        self.members: dict[str, AccessMember] = {}
+        self.pending: list[PairingRequest] = []
+        self._numbers = count(1)
+
+    def publish(self, address: Address, *events: SessionEvent) -> None:
+        for event in events:
+            self.events.publish(address, event)
+
+    def deliver(
+        self,
+        address: Address,
+        text: str,
+        *,
+        answers: tuple[str, ...] = (),
+        buttons: tuple[tuple[Button, ...], ...] = (),
+        files: tuple[ChatLogFile, ...] = (),
+        outcome: Outcome = "success",
+    ) -> ChatLogRow:
+        row = self._row(address, "assistant", text, answers=answers, buttons=buttons, files=files, outcome=outcome)
+        self.events.delivered(address, row)
+        return row
+
+    def health(self) -> HostHealth:
+        return HostHealth(state=self.state, channels=self.channels)
+
+    def knows(self, address: Address) -> bool:
+        return address.channel in self.channels or address.channel == "console"
+
+    def commands(self) -> Sequence[ChatCommand]:
+        return [
+            ChatCommand(name="help", description="What can be said"),
+            ChatCommand(name="new", description="A fresh session"),
+            ChatCommand(name="status", description="How things stand"),
+            ChatCommand(name="stop", description="Stop the run"),
+        ]
+
+    async def chats(self) -> Sequence[ChatRow]:
+        return [ChatRow(address=str(address), title=rows[-1].text[:60], last_at=rows[-1].at) for address, rows in self.rows.items()]
+
+    async def messages(self, address: Address, *, before: str | None, limit: int) -> Sequence[ChatLogRow]:
+        rows = [row for row in self.rows.get(address, []) if before is None or row.id < before]
+        return rows[-limit:]
+
+    async def message(self, address: Address, message_id: str) -> ChatLogRow | None:
+        return next((row for row in self.rows.get(address, []) if row.id == message_id), None)
+
+    async def post(self, address: Address, text: str, uploads: Sequence[Upload]) -> str:
+        self.uploads += uploads
+        row = self._row(address, "user", text)
+        self.reply(address, row)
+        return row.id
+
+    async def send(self, address: Address, text: str, uploads: Sequence[Upload]) -> str:
+        files = []
+        for upload in uploads:
+            path = self.folder / f"sent-{next(self._numbers)}"
+            path.write_bytes(upload.data)
+            files.append(ChatLogFile(path=path, name=upload.name))
+        return self.deliver(address, text, files=tuple(files)).id
+
+    async def set_model(self, address: Address, reference: str) -> str:
+        if "/" not in reference:
+            raise UserMustAct(f"There is no model {reference!r}. Did you mean offline/assistant?")
+        self.models[address] = reference
+        return reference
+
+    async def sessions(self, address: Address | None) -> Sequence[SessionSummary]:
+        found = [detail.summary for detail in self.kept_sessions.values()]
+        return [summary for summary in found if address is None or summary.scope == str(address)]
+
+    async def session(self, session_id: str) -> SessionDetail | None:
+        return self.kept_sessions.get(session_id)
+
+    async def delete_session(self, session_id: str) -> bool:
+        return self.kept_sessions.pop(session_id, None) is not None
+
+    async def usage(self, place: Address | None, since: date) -> Sequence[UsageLine]:
+        return [line for line in self.usage_lines if line.day >= since and (place is None or line.place == str(place))]
+
+    async def access(self) -> AccessOverview:
+        return AccessOverview(members=list(self.members.values()), pending=self.pending)
+
+    async def approve(self, code: str) -> str:
+        asked = next((request for request in self.pending if request.code == code), None)
+        if asked is None:
+            raise UserMustAct(f"No pairing waits under the code {code!r}.")
+        self.pending.remove(asked)
+        self.members[asked.id] = AccessMember(id=asked.id, name=asked.name)
+        return f"{asked.name} may talk now."
+
+    async def revoke(self, member_id: str) -> bool:
+        return self.members.pop(member_id, None) is not None
+
+    def _row(
+        self,
+        address: Address,
+        role: Literal["user", "assistant"],
+        text: str,
+        *,
+        answers: tuple[str, ...] = (),
+        buttons: tuple[tuple[Button, ...], ...] = (),
+        files: tuple[ChatLogFile, ...] = (),
+        outcome: Outcome = "success",
+    ) -> ChatLogRow:
+        row = ChatLogRow(
+            id=f"{next(self._numbers):08d}", role=role, text=text, at=self.clock.now(),
+            answers=answers, buttons=buttons, files=files, outcome=outcome,
+        )  # fmt: skip
+        self.rows.setdefault(address, []).append(row)
+        return row
