@@ -12,10 +12,7 @@ from features.contracts.clock import Clock
 from features.contracts.errors import RetryLater, UserMustAct
 from features.contracts.messages import ImageBlock
 
-__all__ = ["KEPT", "AttachmentPlaces", "Attachments"]
-
-KEPT = "kept:"
-"""Begins the ``ref`` of an attachment that the host has put into the workspace already; its path follows."""
+__all__ = ["AttachmentPlaces", "Attachments", "KeptUploads"]
 
 _MOST_FILES = 20
 _LARGEST_FILE = 50_000_000
@@ -35,11 +32,20 @@ class AttachmentPlaces(Protocol):
     def attachment_path(self, place: Address, message_id: str, name: str) -> Path: ...
 
 
+class KeptUploads(Protocol):
+    """Files that came over HTTP, into whatever chat; ``channels.web.UploadStore`` keeps them."""
+
+    def owns(self, attachment: Attachment) -> bool: ...
+
+    def copy(self, attachment: Attachment, destination: Path, limit: int) -> None: ...
+
+
 class Attachments:
     """Fetches what a turn brings: 20 files at most, 50 MB each, one after another."""
 
-    def __init__(self, places: AttachmentPlaces, clock: Clock) -> None:
+    def __init__(self, places: AttachmentPlaces, uploads: KeptUploads, clock: Clock) -> None:
         self._places = places
+        self._uploads = uploads
         self._clock = clock
 
     async def fetch(self, turn: Turn, channel: ChatChannel, *, vision: bool) -> Fetched:
@@ -69,15 +75,13 @@ class Attachments:
     async def _one(self, place: Address, message_id: str, attachment: Attachment, channel: ChatChannel) -> Path:
         if attachment.problem is not None:
             raise UserMustAct(attachment.problem)
-        if attachment.ref.startswith(KEPT):
-            kept = Path(attachment.ref.removeprefix(KEPT))
-            if not kept.is_file():
-                raise UserMustAct(f"{_label(attachment)} is no longer there.")
-            return kept
         if attachment.size is not None and attachment.size > _LARGEST_FILE:
             raise UserMustAct(f"{_label(attachment)} has {_size(attachment.size)}; I can take {_size(_LARGEST_FILE)} at most.")
         path = self._places.attachment_path(place, message_id, attachment.name)
-        await self._fetch(attachment, path, channel)
+        if self._uploads.owns(attachment):
+            await asyncio.to_thread(self._uploads.copy, attachment, path, _LARGEST_FILE)
+        else:
+            await self._fetch(attachment, path, channel)
         return path
 
     async def _fetch(self, attachment: Attachment, path: Path, channel: ChatChannel) -> None:

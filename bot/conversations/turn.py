@@ -11,7 +11,7 @@ from features.contracts.chat import Attachment, InboundMessage
 from features.contracts.clock import unix_ms
 from features.contracts.messages import ImageBlock
 
-__all__ = ["Fetched", "Turn", "correction", "late_edit_note"]
+__all__ = ["Fetched", "Turn", "as_message", "correction", "late_edit_note"]
 
 
 @dataclass(slots=True)
@@ -108,9 +108,14 @@ class Turn:
         return f"{messages[0].sender.name}: {text}" if messages[0].group else text
 
 
+def as_message(edit: StoredMessage) -> StoredMessage:
+    """An edit as if it had been said anew."""
+    return msgspec.structs.replace(edit, message=msgspec.structs.replace(edit.message, kind="message"))
+
+
 def correction(edit: StoredMessage) -> Turn:
     """An edit of something that the run has taken in already, as a message of its own."""
-    turn = Turn([edit])
+    turn = Turn([as_message(edit)])
     turn.notes.append("(I have corrected my earlier message. It now reads:)")
     return turn
 

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from bot.delivery.inbox import answered
-from bot.delivery.schema import decode_outbound, encode_outbound
+from bot.delivery.schema import decode_outbound, encode_outbound, marks
 from features.contracts.chat import Address, OutboundMessage
 from features.contracts.database import Row, Transaction
 from features.contracts.sessions import TransactionWork
@@ -61,14 +61,35 @@ def insert(delivery: Delivery) -> Callable[[Transaction], None]:
     return _put(delivery, "")
 
 
-def upsert(delivery: Delivery) -> TransactionWork:
-    """SQL that puts the one row of a run, or writes it anew; it moves to the end of its chat, and keeps the draft that is known."""
-    return _put(
+def upsert(delivery: Delivery, replaces: tuple[str, ...] = ()) -> TransactionWork:
+    """SQL that puts the one row of a run, or writes it anew; it moves to the end of its chat, and keeps the draft that is known.
+
+    Args:
+        replaces: cut runs whose drafts it stands for.
+    """
+    gone = forget(tuple(run_id for run_id in replaces if run_id != delivery.run_id))
+    put = _put(
         delivery,
         " ON CONFLICT (run_id) DO UPDATE SET id = excluded.id, position = excluded.position, message = excluded.message,"
         " answers = excluded.answers, state = excluded.state, created_at = excluded.created_at, outcome = excluded.outcome,"
         " draft_ref = coalesce(excluded.draft_ref, outbox.draft_ref)",
     )
+
+    def work(transaction: Transaction) -> None:
+        put(transaction)
+        gone(transaction)
+
+    return work
+
+
+def forget(run_ids: tuple[str, ...]) -> TransactionWork:
+    """SQL that takes away the rows of cut runs, which hold nothing but a draft's id."""
+
+    def work(transaction: Transaction) -> None:
+        if run_ids:
+            transaction.execute(f"DELETE FROM outbox WHERE run_id IN ({marks(run_ids)}) AND state = 'held'", run_ids)  # noqa: S608
+
+    return work
 
 
 def _put(delivery: Delivery, on_conflict: str) -> TransactionWork:

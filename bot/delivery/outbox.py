@@ -7,27 +7,31 @@ from random import Random
 
 import msgspec
 
-from bot.delivery.delivery import COLUMNS, DRAFT_INTENDED, Delivery, from_row, insert, note_draft, upsert
+from bot.delivery.delivery import COLUMNS, DRAFT_INTENDED, Delivery, forget, from_row, insert, note_draft, upsert
 from bot.delivery.errands import Errands
 from bot.delivery.lane import Lane, LaneServices
-from bot.delivery.schema import encode_outbound, marks
+from bot.delivery.schema import encode_outbound
 from features.contracts.chat import Address, ChatChannel, OutboundMessage
 from features.contracts.clock import Clock
 from features.contracts.database import Database, Transaction
 from features.contracts.errors import UserMustAct
 from features.contracts.sessions import TransactionWork
 
-__all__ = ["InterruptedRun", "Outbox"]
+__all__ = ["CutRun", "Outbox"]
 
 log = logging.getLogger("pumice.outbox")
 
 
-class InterruptedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the draft of a run that was cut. ``uncertain``: one may be on show, but its id is not known."""
+class CutRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of the drafts in a chat whose run was cut, perhaps more than once.
 
-    run_id: str
-    draft: str | None
-    uncertain: bool
+    ``draft`` is one that is on show; ``uncertain`` says that there may be one whose id is not known. Their rows stay, under ``run_ids``,
+    until the answer takes their place.
+    """
+
+    run_ids: tuple[str, ...] = ()
+    draft: str | None = None
+    uncertain: bool = False
 
 
 class Outbox:
@@ -118,10 +122,11 @@ class Outbox:
             id=self._ids(), address=address, message=self._clean(message), created_at=self._clock.now(), run_id=run_id, answers=answers
         )
 
-    def put(self, delivery: Delivery, *, final: bool) -> TransactionWork:
+    def put(self, delivery: Delivery, *, final: bool, replaces: tuple[str, ...] = ()) -> TransactionWork:
         """SQL that writes a run's row.
 
         Args:
+            replaces: cut runs whose place it takes.
             final: the run ends here as far as one can know. Then the row is written as ``sending`` where nothing is ahead of it, so that
                 nothing has to be written between now and the sending.
         """
@@ -132,7 +137,7 @@ class Outbox:
             delivery.state = "pending" if delivery.address in self._lanes else "sending"
         else:
             delivery.state = "held"
-        return upsert(delivery)
+        return upsert(delivery, replaces)
 
     async def write(self, work: TransactionWork) -> None:
         await self._database.write(work)
@@ -157,19 +162,23 @@ class Outbox:
 
     # Starting and ending
 
-    async def recover(self) -> list[InterruptedRun]:
+    async def recover(self) -> dict[Address, CutRun]:
         """Take up what an earlier process left, for the channels that are at work here.
 
         What may have been sent is marked as a possible duplicate, unless its draft is known: replacing that once more changes nothing.
 
         Returns:
-            the runs that had shown at most a draft; their rows are gone.
+            the chats in which a run was cut that had shown at most a draft.
         """
         channels = tuple(self._channels)
-        addresses, interrupted = await self._database.write(lambda t: _recover(t, channels))
+        addresses, cut = await self._database.write(lambda t: _recover(t, channels))
         for address in addresses:
             self._wake(address)
-        return interrupted
+        return cut
+
+    async def forget(self, cut: CutRun) -> None:
+        """Give up a cut run that nothing has to answer for."""
+        await self._database.write(forget(cut.run_ids))
 
     async def drain(self, seconds: float) -> bool:
         """Wait until everything is out, at most so long; False if something is left."""
@@ -214,26 +223,28 @@ class Outbox:
             del self._lanes[lane.address]
 
 
-def _recover(transaction: Transaction, channels: tuple[str, ...]) -> tuple[list[Address], list[InterruptedRun]]:
+def _recover(transaction: Transaction, channels: tuple[str, ...]) -> tuple[list[Address], dict[Address, CutRun]]:
     sql = f"SELECT {COLUMNS} FROM outbox WHERE state IN ('held', 'pending', 'sending') ORDER BY position"  # noqa: S608
     addresses: dict[Address, None] = {}
-    interrupted: list[InterruptedRun] = []
+    cut: dict[Address, CutRun] = {}
     for row in transaction.fetch_all(sql):
         delivery = from_row(row)
         if delivery.address.channel not in channels:
             continue
         uncertain = row[7] == DRAFT_INTENDED
         if not delivery.message.text and not delivery.message.files and delivery.run_id is not None:
-            interrupted.append(InterruptedRun(run_id=delivery.run_id, draft=delivery.draft, uncertain=uncertain))
+            known = cut.get(delivery.address, CutRun())
+            cut[delivery.address] = CutRun(
+                run_ids=(*known.run_ids, delivery.run_id),
+                draft=known.draft or delivery.draft,
+                uncertain=known.uncertain or uncertain,
+            )
             continue
         may_be_there = uncertain or (delivery.state == "sending" and (delivery.draft is None or delivery.done > 0))
         message = msgspec.structs.replace(delivery.message, possible_duplicate=True) if may_be_there else delivery.message
         transaction.execute("UPDATE outbox SET state = 'pending', message = ? WHERE id = ?", (encode_outbound(message), delivery.id))
         addresses[delivery.address] = None
-    if interrupted:
-        gone = tuple(run.run_id for run in interrupted)
-        transaction.execute(f"DELETE FROM outbox WHERE run_id IN ({marks(gone)})", gone)  # noqa: S608
-    return list(addresses), interrupted
+    return list(addresses), cut
 
 
 def _retrieve(task: asyncio.Future[None]) -> None:

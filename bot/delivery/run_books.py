@@ -24,7 +24,7 @@ class RunStart(msgspec.Struct, frozen=True, kw_only=True):
     """What is known before a run begins.
 
     ``answers`` are messages that an earlier, cut run (``run_id``) took in already; ``draft`` is what that run left on show, and
-    ``uncertain`` says that it may have left something whose id nobody knows.
+    ``uncertain`` says that it may have left something whose id nobody knows; ``replaces`` are the cut runs themselves.
     """
 
     reply_to: str | None = None
@@ -32,6 +32,7 @@ class RunStart(msgspec.Struct, frozen=True, kw_only=True):
     answers: tuple[str, ...] = ()
     draft: str | None = None
     uncertain: bool = False
+    replaces: tuple[str, ...] = ()
 
 
 class RunBooks:
@@ -100,13 +101,14 @@ class RunBooks:
         if any(isinstance(block, ToolCall) for block in message.content):
             return spent
         if message.stop_reason in ("stop", "length"):
-            text = message_text(message)
-            if text.strip():
+            if text := message_text(message).strip():
                 self._texts.append(text)
+            if not text:  # the agent may ask once more for a word; what it says in the end is settled then
+                return spent
             return _joined(spent, self._row("\n\n".join(self._texts), "success", final=not self._more_to_come()))
         if message.stop_reason == "aborted" and not self.parked:
-            said = [*self._texts, message_text(message)]
-            return _joined(spent, self._row("\n\n".join(text for text in said if text.strip()), "aborted", final=True))
+            said = [*self._texts, message_text(message).strip()]
+            return _joined(spent, self._row("\n\n".join(text for text in said if text), "aborted", final=True))
         return spent
 
     def _reopened(self) -> TransactionWork | None:
@@ -129,7 +131,7 @@ class RunBooks:
         self._delivery.outcome = outcome
         self._delivery.draft = self._draft
         self._written = (text, answers, outcome)
-        return self._outbox.put(self._delivery, final=final)
+        return self._outbox.put(self._delivery, final=final, replaces=self._start.replaces)
 
     # The draft
 
@@ -161,10 +163,15 @@ class RunBooks:
 
     # The end
 
-    async def settle(self, outcome: RunOutcome) -> None:
-        """Deliver what the run owes. A failure is logged in full under the id that the person reads."""
+    async def settle(self, outcome: RunOutcome, *, asked: tuple[str, ...] = ()) -> None:
+        """Deliver what the run owes. A failure is logged in full under the id that the person reads.
+
+        Args:
+            asked: the messages it was started for, which are answered by this even if they could not be taken in.
+        """
         if self.parked and outcome.outcome == "aborted":
             return
+        self._add_answers(asked)
         failure = ""
         if outcome.outcome == "error":
             error_id = self._ids()
@@ -184,12 +191,15 @@ class RunBooks:
         Args:
             answers: messages that are answered by this although no run took them in.
         """
-        self._answers += [message_id for message_id in answers if message_id not in self._answers]
+        self._add_answers(answers)
         if self._run_id is None:
             message = OutboundMessage(text=text, reply_to=self._start.reply_to)
             await self._outbox.post(self.address, message, answers=self.message_ids)
         else:
             await self._close("\n\n".join(self._texts), "error", text)
+
+    def _add_answers(self, message_ids: tuple[str, ...]) -> None:
+        self._answers += [message_id for message_id in message_ids if message_id not in self._answers]
 
     async def _close(self, said: str, outcome: Outcome, failure: str) -> None:
         text = closing_text(said, outcome=outcome, failure=failure)
