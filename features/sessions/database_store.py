@@ -142,9 +142,7 @@ class DatabaseSessionStore:
         if any(entry is None for entry in entries):
             places = await self._places(session_id)
             lost = {places[index][0]: places[index][1] for index, entry in enumerate(entries) if entry is None}
-            log.warning(
-                "session entries unreadable", extra={"facts": {"session": session_id, "count": len(lost), "first": list(lost)[:9]}}
-            )
+            log.warning("session entries unreadable", extra={"facts": {"session": session_id, "count": len(lost), "first": list(lost)[:9]}})
             readable, leaf = joined_over([entry for entry in entries if entry is not None], leaf, lost)
             return header, readable, leaf
         return header, cast("list[SessionEntry]", entries), leaf

@@ -41,7 +41,10 @@ class ThreadConnection(aiosqlite.Connection):
             return
         ended = self.stop()
         assert ended is not None
-        await wait_out(ended)
+        try:
+            await wait_out(ended)
+        finally:
+            self._thread.join()  # it has closed the connection and is returning
 
 
 async def wait_out(future: asyncio.Future[Any]) -> None:

@@ -28,8 +28,8 @@ class Report(NamedTuple):
     commits: int
 
 
-class _TransactionLost(Exception):
-    """SQLite rolled the whole transaction back (full disk, I/O error) and the work went on, or the work ended it itself."""
+class _TransactionEnded(Exception):
+    """A work ended the transaction itself."""
 
 
 class _Statements:
@@ -37,6 +37,12 @@ class _Statements:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self._fatal: sqlite3.Error | None = None
+
+    def ensure_going_on(self) -> None:
+        """Some errors (full disk, I/O) end the whole transaction; SQLite would then commit each further statement by itself."""
+        if not self._connection.in_transaction:
+            raise self._fatal or _TransactionEnded
 
     def execute(self, sql: str, parameters: Sequence[Value] = ()) -> int:
         return max(self._run(sql, parameters).rowcount, 0)
@@ -51,13 +57,15 @@ class _Statements:
         return self._run(sql, parameters).fetchall()
 
     def _run(self, sql: str, parameters: Sequence[Value]) -> sqlite3.Cursor:
-        # After a lost transaction SQLite would commit each further statement by itself.
-        if not self._connection.in_transaction:
-            raise _TransactionLost
+        self.ensure_going_on()
         try:
             return self._connection.execute(sql, parameters)
         except UnicodeEncodeError:
             return self._connection.execute(sql, [_well_formed(value) for value in parameters])
+        except sqlite3.Error as error:
+            if not self._connection.in_transaction:
+                self._fatal = error
+            raise
 
 
 def _well_formed(value: Value) -> Value:
@@ -78,7 +86,7 @@ def carry_out(works: Sequence[Work], connection: sqlite3.Connection) -> Report:
         return _counted([_finish_alone(connection, works[0])])
     try:
         return Report(_finish_together(connection, works), 1)
-    except (sqlite3.Error, _TransactionLost):
+    except (sqlite3.Error, _TransactionEnded):
         return _counted([_alone(connection, work) for work in works])
     finally:
         _roll_back(connection)
@@ -132,10 +140,10 @@ def _alone(connection: sqlite3.Connection, work: Work) -> Outcome:
 
 
 def _finish_alone(connection: sqlite3.Connection, work: Work) -> Outcome:
+    statements = _Statements(connection)
     try:
-        value = work(_Statements(connection))
-        if not connection.in_transaction:
-            raise _TransactionLost
+        value = work(statements)
+        statements.ensure_going_on()
         connection.execute("COMMIT")
     except BaseException as error:
         # Handed to the caller, whose work it is.
@@ -152,13 +160,13 @@ def _finish_together(connection: sqlite3.Connection, works: Sequence[Work]) -> l
 
 def _in_savepoint(connection: sqlite3.Connection, work: Work) -> Outcome:
     connection.execute("SAVEPOINT work")
+    statements = _Statements(connection)
     try:
-        outcome = Outcome(work(_Statements(connection)))
+        outcome = Outcome(work(statements))
     except BaseException as error:
         # Handed to the caller, whose work it is.
         outcome = Outcome(None, error)
-    if not connection.in_transaction:
-        raise _TransactionLost from outcome.error
+    statements.ensure_going_on()
     if outcome.error is not None:
         connection.execute("ROLLBACK TO work")
     connection.execute("RELEASE work")

@@ -6,7 +6,7 @@ from datetime import date
 import msgspec
 
 from features.contracts.clock import Clock, unix_ms
-from features.contracts.database import Database, Migrations, Transaction
+from features.contracts.database import Database, Migrations, Transaction, Value
 from features.contracts.messages import Usage
 from features.contracts.sessions import TransactionWork
 
@@ -81,7 +81,7 @@ class UsageLedger:
         """
         tokens = [min(max(count, 0), _MAX_TOKENS) for count in (usage.input, usage.output, usage.cache_read, usage.cache_write)]
         cost = usage.cost.total if math.isfinite(usage.cost.total) and usage.cost.total > 0 else 0.0
-        parameters = (place, day.isoformat(), model, *tokens, cost, unix_ms(self._clock.now()))
+        parameters: tuple[Value, ...] = (place, day.isoformat(), model, *tokens, cost, unix_ms(self._clock.now()))
 
         def work(transaction: Transaction) -> None:
             transaction.execute(_COUNT, parameters)
