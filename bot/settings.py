@@ -49,7 +49,8 @@ class SettingsStore:
         if (known := self._cache.get(place)) is not None:
             self._cache.move_to_end(place)
             return known
-        return self._remember(place, await self._database.read(lambda transaction: _changes_of(transaction, place)))
+        changes = await self._database.read(lambda transaction: _changes_of(transaction, place))
+        return self._cache.get(place) or self._remember(place, changes)  # a change may have come in while this was reading
 
     async def change(self, place: Address, **changes: str | bool | None) -> ChatSettings:
         """Store some settings; None goes back to the configuration's.
@@ -79,7 +80,8 @@ class SettingsStore:
 
         def write(transaction: Transaction) -> None:
             transaction.execute(
-                "INSERT INTO chat_settings (place, changes) SELECT ?, changes FROM chat_settings WHERE place = ? ON CONFLICT (place) DO NOTHING",
+                "INSERT INTO chat_settings (place, changes) SELECT ?, changes FROM chat_settings WHERE place = ? "
+                "ON CONFLICT (place) DO NOTHING",
                 (str(new.place), str(old.place)),
             )
             transaction.execute("DELETE FROM chat_settings WHERE place = ?", (str(old.place),))

@@ -27,7 +27,7 @@ class _Transaction:
 
 
 class MemoryDatabase:
-    """Implements ``features.contracts.database.Database`` on the loop's own thread. ``full`` makes every write fail, as a full disk does."""
+    """Implements ``features.contracts.database.Database`` on the loop's own thread. ``full`` is raised by every write."""
 
     def __init__(self, *migrations: Migrations) -> None:
         self._connection = sqlite3.connect(":memory:", isolation_level=None)

@@ -52,9 +52,10 @@ async def test_what_was_not_changed_follows_the_configuration(database: MemoryDa
 async def test_a_wrong_name_or_value_is_refused(database: MemoryDatabase) -> None:
     """Nothing of it is stored."""
     store = SettingsStore(database, DEFAULTS)
-    for change in ({"colour": "red"}, {"busy": "maybe"}, {"stream": "yes"}, {"colour": None}):
+    changes: tuple[dict[str, str | bool | None], ...] = ({"colour": "red"}, {"busy": "maybe"}, {"stream": "yes"}, {"colour": None})
+    for change in changes:
         with pytest.raises(ValueError, match="no settings with such values"):
-            await store.change(CHAT, **change)  # type: ignore[arg-type]
+            await store.change(CHAT, **change)
 
     assert await SettingsStore(database, DEFAULTS).get(CHAT) == DEFAULTS
 
