@@ -162,7 +162,7 @@ class AgentRun:
                 await self._run_tools(calls, cut_off=answer.stop_reason == "length")
         finally:
             results = [message for message in self._added[before:] if isinstance(message, ToolResultMessage)]
-            self._emit(TurnEnd(turn_index=index, message=answer or self._no_answer(), tool_results=results))
+            self._emit(TurnEnd(turn_index=index, message=self._no_answer() if answer is None else answer, tool_results=results))
         return answer, calls
 
     async def _answer(self) -> tuple[CallReply, AssistantMessage]:

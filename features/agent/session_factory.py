@@ -10,7 +10,7 @@ from features.agent.options import AgentSessionOptions, RetryOptions
 from features.agent.prompt_queues import PromptQueues
 from features.agent.redaction import Redaction
 from features.agent.session import AgentSession
-from features.agent.session_state import SessionServices, SessionState
+from features.agent.session_state import ModelSource, SessionServices, SessionState
 from features.agent.transcript import Transcript
 from features.contracts.clock import Clock
 from features.contracts.errors import UserMustAct
@@ -18,7 +18,6 @@ from features.contracts.events import QueueUpdate
 from features.contracts.models import Model
 from features.contracts.processes import SecretRedactor
 from features.contracts.sessions import SessionStore
-from features.models import ModelRegistry
 from features.sessions import SessionManager
 from features.system_prompt import SystemPromptBuilder
 
@@ -36,13 +35,13 @@ class AgentSessionFactory:
         self,
         *,
         store: SessionStore,
-        models: ModelRegistry,
+        models: ModelSource,
         prompts: SystemPromptBuilder,
         redactor: SecretRedactor,
         clock: Clock,
         ids: Callable[[], str],
         random: Random,
-        retry: RetryOptions = RetryOptions(),
+        retry: RetryOptions | None = None,
         max_turns: int = 100,
     ) -> None:
         self._store = store
@@ -53,7 +52,7 @@ class AgentSessionFactory:
             clock=clock,
             ids=ids,
             random=random,
-            retry=retry,
+            retry=RetryOptions() if retry is None else retry,
             max_turns=max_turns,
         )
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
+from typing import Protocol
 
 from features.agent.listeners import Listeners
 from features.agent.options import RetryOptions
@@ -10,20 +11,27 @@ from features.agent.prompt_queues import PromptQueues
 from features.agent.redaction import Redaction
 from features.agent.transcript import Transcript
 from features.contracts.clock import Clock
-from features.contracts.models import Model, ThinkingLevel
+from features.contracts.models import Model, Provider, ThinkingLevel
 from features.contracts.tools import ToolContext
-from features.models import ModelRegistry
 from features.system_prompt import SystemPromptBuilder
 from features.tools import ToolRegistry
 
-__all__ = ["SessionServices", "SessionState"]
+__all__ = ["ModelSource", "SessionServices", "SessionState"]
+
+
+class ModelSource(Protocol):
+    """As much of a ``ModelRegistry`` as a session needs."""
+
+    def resolve(self, reference: str) -> Model: ...
+
+    def provider(self, name: str) -> Provider: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionServices:
     """What every session of a host is given. ``max_turns`` bounds the turns that a run takes without a word from a person."""
 
-    models: ModelRegistry
+    models: ModelSource
     prompts: SystemPromptBuilder
     redaction: Redaction
     clock: Clock

@@ -106,18 +106,21 @@ class ToolBatch:
             known = ", ".join(sorted(self._offered)) or "none"
             raise ModelMustAct(f"Tool {call.name!r} is not available in this request; available: {known}")
         if call.invalid_arguments is not None:
-            raise ModelMustAct(f"The arguments of {call.name!r} were not a JSON object, so it was not run. Send the call again with valid JSON.")
+            raise ModelMustAct(
+                f"The arguments of {call.name!r} were not a JSON object, so it was not run. Send the call again with valid JSON."
+            )
         return tool
 
     async def _finish_group(self, group: Sequence[_Step]) -> None:
-        await self._save_finished()
         while running := _running(group):
+            await self._save_finished()
             try:
                 with self._stop.cut_here():
                     await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             except RunStopped:
-                await self._end_tasks()
-            await self._save_finished()
+                break
+        await self._end_tasks()
+        await self._save_finished()
 
     async def _save_finished(self) -> None:
         ready = []
@@ -201,4 +204,4 @@ class ToolBatch:
 
 
 def _running(steps: Sequence[_Step]) -> set[asyncio.Task[None]]:
-    return {step.task for step in steps if step.task is not None and step.result is None}
+    return {step.task for step in steps if step.task is not None and step.result is None and not step.task.done()}

@@ -28,7 +28,9 @@ class Transcript:
     Model and thinking level of a session that has none yet join its first append, so that they cost no commit of their own.
     """
 
-    def __init__(self, manager: SessionManager, *, model: Model, thinking: ThinkingLevel, journal: EntryJournal | None, ids: Callable[[], str]):
+    def __init__(
+        self, manager: SessionManager, *, model: Model, thinking: ThinkingLevel, journal: EntryJournal | None, ids: Callable[[], str]
+    ):
         self.manager = manager
         self._journal = journal
         self._ids = ids
@@ -55,7 +57,9 @@ class Transcript:
             works = [
                 work
                 for entry in chained
-                if entry.id in sources and self._journal is not None and (work := self._journal(run_id, entry, sources[entry.id])) is not None
+                if entry.id in sources
+                and self._journal is not None
+                and (work := self._journal(run_id, entry, sources[entry.id])) is not None
             ]
             await self.manager.append(chained, also=_together(works))
             self._model_unsaved = self._thinking_unsaved = False

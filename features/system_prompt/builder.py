@@ -101,6 +101,6 @@ def _surroundings(facts: SystemPromptFacts) -> str:
     lines = [
         facts.chat.strip(),
         f"Working directory: {facts.workspace.as_posix()}",
-        f"Today is {facts.date:%A}, {facts.date.isoformat()}, in the time zone {facts.time_zone}. Each message of a person says when it came.",
+        f"Today is {facts.date:%A}, {facts.date.isoformat()}, in the time zone {facts.time_zone}. A person's message says when it came.",
     ]
     return "\n".join(line for line in lines if line)
