@@ -126,7 +126,7 @@ function drawChats(chats, address) {
   if (!chats.some((row) => row.address === address)) chats = [{ address, title: "", last_at: null, running: false }, ...chats];
   chats.sort((one, other) => (other.last_at ?? "9").localeCompare(one.last_at ?? "9"));
   const open = chats.find((row) => row.address === address);
-  if (open.running && !chat.running) composer.setRunning(true);
+  composer.setRunning(open.running || chat.running);
   $("chats").replaceChildren(...chats.map((row) => {
     const item = entry(row.address, row.title, () => openChat(row.address));
     if (row.address === address) item.firstChild.setAttribute("aria-current", "page");
