@@ -1,0 +1,146 @@
+"""A provider without a network: a small, honest, deterministic assistant."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+
+from features.contracts.clock import Clock, unix_ms
+from features.contracts.messages import CustomMessage, Message, ToolCall, ToolResultMessage, UserMessage, message_text
+from features.contracts.models import Model, ModelRequest
+from features.contracts.stream import (
+    PartialMessage,
+    StreamDone,
+    StreamEvent,
+    StreamStarted,
+    TextDelta,
+    TextEnded,
+    TextStarted,
+    ToolCallEnded,
+    ToolCallStarted,
+)
+from features.models.offline_requests import HELP, MEMORY_FILE, REMEMBER, Action, Say, Situation, understand
+from features.models.texts import zone
+
+__all__ = ["OFFLINE_MODEL", "OfflineProvider"]
+
+OFFLINE_MODEL = Model(provider="offline", id="assistant", api="offline", name="Offline assistant", context_window=1_000_000)
+_MAX_SHOWN = 3_000
+_PIECES = 4
+
+
+class OfflineProvider:
+    """Implements ``Provider``. It calls the tools it is offered, as a model does, so that a newcomer sees the whole host work."""
+
+    def __init__(self, name: str, clock: Clock, ids: Callable[[], str]) -> None:
+        self.name = name
+        self._clock = clock
+        self._ids = ids
+
+    async def stream(self, model: Model, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        partial = PartialMessage(api=model.api, provider=self.name, model=model.id, timestamp=unix_ms(self._clock.now()))
+        answer = self._answer(request)
+        yield StreamStarted(partial=partial)
+        if isinstance(answer, ToolCall):
+            index = partial.add(answer)
+            yield ToolCallStarted(content_index=index, id=answer.id, name=answer.name)
+            yield ToolCallEnded(content_index=index, tool_call=answer)
+            yield StreamDone(message=partial.finish("toolUse"))
+            return
+        index = partial.open("text")
+        yield TextStarted(content_index=index)
+        for piece in _pieces(answer):
+            partial.append(index, piece)
+            yield TextDelta(content_index=index, delta=piece)
+            await asyncio.sleep(0)
+        yield TextEnded(content_index=index)
+        yield StreamDone(message=partial.finish("stop"))
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def _answer(self, request: ModelRequest) -> str | ToolCall:
+        prompt, earlier, since = _split(request.messages)
+        if prompt is None:
+            return HELP
+        now = self._clock.now().astimezone(zone(request.time_zone))
+        step = understand(prompt, Situation(now=now, said=earlier))
+        if isinstance(step, Say):
+            return step.text
+        results = [message for message in since if isinstance(message, ToolResultMessage)]
+        offered = {tool.name for tool in request.tools}
+        if results and REMEMBER.fullmatch(prompt.strip()):
+            return self._remember(prompt, results, offered)
+        if results:
+            return _report(step, results[-1])
+        if step.tool not in offered:
+            return f"I understood you, but there is {step.missing}."
+        return self._call(step)
+
+    def _remember(self, prompt: str, results: Sequence[ToolResultMessage], offered: set[str]) -> str | ToolCall:
+        """Note something in two steps: the file has been read, then the note is put at its end."""
+        match = REMEMBER.fullmatch(prompt.strip())
+        assert match is not None
+        note = " ".join(match[1].split())
+        last = results[-1]
+        if last.tool_name != "read":
+            done = Action(last.tool_name, {}, f"Noted: {note}", "", show_result=False)
+            return _report(done, last)
+        text = "" if last.is_error else message_text(last)
+        if "offset=" in text[-300:]:  # the reading tool's note that it did not show all
+            return f"{MEMORY_FILE} is too long for me to change. Please shorten it first."
+        ending = _unique_ending(text)
+        if ending is None:
+            step = Action("write", {"path": MEMORY_FILE, "content": f"# Memory\n\n- {note}\n"}, "", "no tool that writes files here")
+        else:
+            step = Action(
+                "edit", {"path": MEMORY_FILE, "oldText": ending, "newText": f"{ending}\n- {note}"}, "", "no tool that edits files here"
+            )
+        return self._call(step) if step.tool in offered else f"I understood you, but there is {step.missing}."
+
+    def _call(self, step: Action) -> ToolCall:
+        return ToolCall(id=f"call_{self._ids()}", name=step.tool, arguments=step.arguments)
+
+
+def _split(messages: Sequence[Message]) -> tuple[str | None, list[str], list[Message]]:
+    """The prompt, what the person said before it, and what came after it."""
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if isinstance(message, (UserMessage, CustomMessage)):
+            earlier = [message_text(other) for other in messages[:index] if isinstance(other, UserMessage)]
+            return message_text(message), earlier, list(messages[index + 1 :])
+    return None, [], []
+
+
+def _report(step: Action, result: ToolResultMessage) -> str:
+    text = message_text(result).strip()
+    if len(text) > _MAX_SHOWN:
+        text = f"{text[:_MAX_SHOWN]}\n… ({len(text) - _MAX_SHOWN} characters more)"
+    fence = "`" * max(3, _longest_run(text) + 1)
+    shown = f"\n\n{fence}\n{text}\n{fence}" if text else ""
+    if result.is_error:
+        return f"That did not work.{shown}"
+    if not step.show_result:
+        return step.done
+    return f"{step.done}{shown or ' (nothing)'}"
+
+
+def _longest_run(text: str) -> int:
+    longest = run = 0
+    for character in text:
+        run = run + 1 if character == "`" else 0
+        longest = max(longest, run)
+    return longest
+
+
+def _unique_ending(text: str) -> str | None:
+    """The shortest run of last lines that stands only once in the text, so that an edit finds its place; None for a blank text."""
+    lines = text.rstrip().split("\n")
+    for count in range(1, len(lines) + 1):
+        ending = "\n".join(lines[-count:])
+        if ending.strip() and text.count(ending) == 1:
+            return ending
+    return None
+
+
+def _pieces(text: str) -> list[str]:
+    size = max(1, -(-len(text) // _PIECES))
+    return [text[at : at + size] for at in range(0, len(text), size)]
