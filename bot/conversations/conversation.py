@@ -98,10 +98,10 @@ class Conversation:
             self._line.put(stored)
             self._wake()
 
-    def take_up(self, unfinished: UnfinishedTurn | None = None, cut: CutRun = CutRun()) -> None:
+    def take_up(self, unfinished: UnfinishedTurn | None = None, cut: CutRun | None = None) -> None:
         """Go on where an earlier process ended."""
         if unfinished is not None:
-            self._unfinished.append((unfinished, cut))
+            self._unfinished.append((unfinished, cut or CutRun()))
         self._wake()
 
     def delivery_refused(self, delivery: Delivery, reason: str) -> None:

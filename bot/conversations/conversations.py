@@ -73,7 +73,7 @@ class Conversations:
                 address, self._services, backlog=address in backlog, recovered_through=self._recovered_through
             )
             for turn in begun.get(address, ()):
-                conversation.take_up(turn, cut.get(address, CutRun()))
+                conversation.take_up(turn, cut.get(address))
             conversation.take_up()
         for address, run in cut.items():
             if address not in begun:

@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 
 from bot.delivery.errands import Errands
-from bot.delivery.schema import decode_inbound, encode_inbound, marks
+from bot.delivery.schema import decode_inbound, encode_inbound, marks, writable
 from features.contracts.chat import Address, Cursor, InboundMessage
 from features.contracts.clock import Clock
 from features.contracts.database import Database, Row, Transaction
@@ -105,8 +105,8 @@ class Inbox:
         for message in messages:
             verdict = await self._gate.judge(message)
             if verdict.admitted:
-                now = self._clock.now()
-                admitted.append(StoredMessage(id=self._ids(), message=message, owner=verdict.owner, received_at=now))
+                stored = StoredMessage(id=self._ids(), message=writable(message), owner=verdict.owner, received_at=self._clock.now())
+                admitted.append(stored)
             elif verdict.reply is not None or verdict.tell_owners is not None:
                 self._errands.start(self._say_refusal(message, verdict), name="inbox refusal")
         if not admitted and cursor is None:

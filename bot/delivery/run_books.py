@@ -139,9 +139,9 @@ class RunBooks:
         """Note that a draft is about to be shown; returns when that is on the disk.
 
         Returns:
-            False if none may be shown: the cut run left one already, which the answer will replace.
+            False if none may be shown: the cut run left one, which the answer replaces, or may have left one, which the answer mentions.
         """
-        if self._run_id is None or self._start.draft is not None:
+        if self._run_id is None or self._start.draft is not None or self._start.uncertain:
             return False
         if self._draft is not None:
             return True

@@ -8,7 +8,7 @@ import msgspec
 from features.contracts.chat import InboundMessage, OutboundMessage
 from features.contracts.database import Migrations
 
-__all__ = ["DELIVERY_MIGRATIONS", "decode_inbound", "decode_outbound", "encode_inbound", "encode_outbound", "marks"]
+__all__ = ["DELIVERY_MIGRATIONS", "decode_inbound", "decode_outbound", "encode_inbound", "encode_outbound", "marks", "writable"]
 
 DELIVERY_MIGRATIONS = Migrations(
     slice="delivery",
@@ -79,6 +79,21 @@ def _read(kind: type, value: Any) -> Any:
 _encoder = msgspec.json.Encoder(enc_hook=_write)
 _inbound = msgspec.json.Decoder(InboundMessage)
 _outbound = msgspec.json.Decoder(OutboundMessage, dec_hook=_read)
+
+
+def writable(message: InboundMessage) -> InboundMessage:
+    """The message without halves of characters, which JSON may hold and no database takes."""
+    try:
+        _encoder.encode(message)
+    except UnicodeEncodeError:
+        sender = msgspec.structs.replace(message.sender, name=_whole(message.sender.name))
+        attachments = tuple(msgspec.structs.replace(attachment, name=_whole(attachment.name)) for attachment in message.attachments)
+        return msgspec.structs.replace(message, text=_whole(message.text), sender=sender, attachments=attachments)
+    return message
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def encode_inbound(message: InboundMessage) -> str:

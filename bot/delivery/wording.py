@@ -18,7 +18,7 @@ _FAILURES: dict[str, str] = {
     "refused": "The model declined to answer this.",
     "invalid": "The model service did not understand the request. Another /model or a fresh session with /new may help.",
     "turn_limit": "I stopped here: this took more steps than one answer may take. Say so if I should go on.",
-    "storage": "I could not write down what was said: the host's disk is full or damaged. Whoever runs it has to look after it; then say it again.",
+    "storage": "I could not write this down: the host's disk is full or damaged. Once whoever runs it has seen to that, say it again.",
     "unknown": "The model gave up on this for a reason it did not tell. Please try again.",
 }
 
