@@ -55,7 +55,7 @@ class ConversationStatus(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     context_tokens: int
     context_window: int
-    session_id: str
+    session_id: str | None
     session_name: str
 
 
@@ -351,7 +351,7 @@ class Conversation:
             model=session.model.reference if session is not None else "",
             context_tokens=session.context_tokens() if session is not None else 0,
             context_window=session.model.context_window if session is not None else 0,
-            session_id=session.id if session is not None else "",
+            session_id=session.id if session is not None else None,
             session_name=session.name if session is not None else "",
         )
 

@@ -23,6 +23,7 @@ class Errands:
         task = asyncio.get_running_loop().create_task(self._guard(work, name), name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # one that was cancelled before its first step
         return task
 
     async def close(self) -> None:

@@ -4,7 +4,7 @@ from features.contracts.agent import RunFailure
 
 __all__ = ["EMPTY", "STOPPED", "closing_text", "failure_text"]
 
-STOPPED = "Stopped."
+STOPPED = "Stopped before there was an answer."
 EMPTY = "Done. There was nothing more to say."
 
 _FAILURES: dict[str, str] = {
