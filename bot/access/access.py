@@ -54,7 +54,7 @@ class Access:
         self._options = options
         self._database = database
         self._clock = clock
-        self._members = Members(options, database)
+        self._members = Members(options)
         self._codes = PairingCodes(database, clock, random)
         self._attempts = Attempts(database, clock)
         self._notices: deque[datetime] = deque(maxlen=_NOTICES_PER_HOUR)
@@ -62,7 +62,7 @@ class Access:
 
     async def load(self) -> None:
         """Read what was decided before; once, before anything is judged."""
-        await self._members.load()
+        await self._members.load(self._database)
         await self._codes.load()
         await self._attempts.load()
 

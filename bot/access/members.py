@@ -9,7 +9,7 @@ from bot.config.chat_sections import AccessSection
 from features.contracts.database import Database, Transaction
 from features.contracts.sessions import TransactionWork
 
-__all__ = ["Member", "Members"]
+__all__ = ["Member", "Members", "store"]
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,13 +31,12 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 class Members:
     """The admitted people and groups, in memory; changes are written by the caller's transaction first."""
 
-    def __init__(self, options: AccessSection, database: Database) -> None:
+    def __init__(self, options: AccessSection) -> None:
         self._options = options
-        self._database = database
         self._paired: dict[str, Member] = {}
 
-    async def load(self) -> None:
-        rows = await self._database.read(
+    async def load(self, database: Database) -> None:
+        rows = await database.read(
             lambda transaction: transaction.fetch_all(
                 "SELECT id, kind, name, owner, admitted_by, admitted_at FROM access_members ORDER BY admitted_at, id"
             )

@@ -1,1 +1,5 @@
-"""The command line."""
+"""The command line. Each command's module is imported when it is used, so that help and small commands start at once."""
+
+from bot.cli.main import main
+
+__all__ = ["main"]

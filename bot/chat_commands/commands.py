@@ -1,0 +1,55 @@
+"""The list of the commands."""
+
+from collections.abc import Awaitable, Callable
+
+from bot.chat_commands.access_commands import pair
+from bot.chat_commands.basics import help_, start, status, stop
+from bot.chat_commands.context import CommandContext
+from bot.chat_commands.model_commands import model, thinking
+from bot.chat_commands.session_commands import delete, name, new, resume, sessions
+from bot.chat_commands.setting_commands import busy, settings, timezone, verbose
+from bot.chat_commands.usage_command import usage
+from features.commands import Command
+from features.contracts.errors import RetryLater, UserMustAct
+
+__all__ = ["chat_commands"]
+
+_Run = Callable[[CommandContext, str], Awaitable[None]]
+
+
+def chat_commands() -> list[Command[CommandContext]]:
+    """Every command of this version, in the order in which help shows them."""
+    return [
+        _command("start", "", "Says hello and what I can do.", start, control=True),
+        _command("help", "[command]", "Lists the commands, or explains one.", help_, control=True),
+        _command("new", "[name]", "Starts a fresh session; the old one stays in /sessions.", new),
+        _command("stop", "", "Stops what I am doing at once.", stop, control=True),
+        _command("status", "", "Shows model, context, cost, queue and channels.", status, control=True),
+        _command("model", "[provider/model]", "Shows or switches the model.", model),
+        _command("thinking", "[level]", "Shows or sets how much the model thinks first.", thinking),
+        _command("sessions", "", "Lists this chat's sessions.", sessions),
+        _command("resume", "ID", "Goes back to an earlier session.", resume),
+        _command("delete", "ID", "Deletes a session for good, after asking.", delete),
+        _command("name", "TEXT", "Names the present session.", name),
+        _command("timezone", "[ZONE]", "Shows or sets this chat's time zone.", timezone),
+        _command("busy", "[steer|follow_up|interrupt|collect]", "What becomes of a message while I work.", busy),
+        _command("verbose", "[off|status|full]", "How much of my work you see.", verbose),
+        _command("usage", "[day|week|month]", "Tokens and money that this chat used.", usage),
+        _command("settings", "", "This chat's settings, as buttons.", settings),
+        _command("pair", "[CODE]", "Admits the person with this code, or this group.", pair, control=True, owner_only=True),
+    ]
+
+
+def _command(
+    name: str, usage: str, description: str, run: _Run, *, control: bool = False, owner_only: bool = False
+) -> Command[CommandContext]:
+    async def guarded(context: CommandContext, arguments: str) -> None:
+        if owner_only and not context.owner:
+            await context.say(f"`/{name}` is for owners only.")
+            return
+        try:
+            await run(context, arguments)
+        except (UserMustAct, RetryLater) as error:
+            await context.say(str(error))
+
+    return Command(name, usage, description, guarded, control=control, owner_only=owner_only)

@@ -1,0 +1,85 @@
+"""All looks, in the order in which one would mend things."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from bot.config import Config, ConfigurationError, load_config
+from bot.config.checks import SERVED_PROVIDER_KINDS
+from bot.doctor.finding import Finding, good, warning, wrong
+from bot.doctor.machine import examine_machine
+from bot.doctor.telegram import examine_telegram
+from bot.lock import DataDirectoryLock, running_host
+from features.contracts.clock import Clock
+from features.contracts.errors import OperatorMustAct
+
+__all__ = ["examine"]
+
+
+async def examine(path: Path | None, environ: Mapping[str, str], cwd: Path, clock: Clock, *, data_dir: Path | None = None) -> list[Finding]:
+    """Everything that can be seen from here; with a bad configuration, that alone.
+
+    Args:
+        path: the configuration file that was asked for.
+        data_dir: looked at instead of the configured one.
+    """
+    try:
+        config = load_config(path, environ, cwd)
+    except ConfigurationError as error:
+        what, _, fix = str(error).partition(". ")
+        return [wrong("configuration", what, fix.removesuffix("."))]
+    if data_dir is not None:
+        config = config.with_data_dir(data_dir)
+    return [
+        *_configuration(config),
+        *examine_machine(config, clock),
+        await _database(config),
+        *_providers(config),
+        *await examine_telegram(config.channels.telegram, config.access, clock),
+    ]
+
+
+def _configuration(config: Config) -> Iterator[Finding]:
+    yield good("configuration", str(config.source) if config.source else "no file; the defaults hold")
+    for told in config.warnings:
+        what, _, fix = told.rpartition(". ") if told.endswith(".") else told.partition(". ")
+        yield warning("configuration", what, fix.removesuffix("."))
+    access = config.access
+    if access.mode == "allowlist" and not (access.owners or access.allow or access.groups):
+        yield warning("access", "access.mode is 'allowlist' and the lists are empty: nobody may talk", "Fill access.owners")
+
+
+async def _database(config: Config) -> Finding:
+    path = config.database_path
+    if not path.exists():
+        return good("database", f"{path} is made at the first start")
+    if running_host(config.host.data_dir) is not None:
+        return good("database", "in use by the running host, which looked at it when it started")
+    from bot.migrations import all_migrations
+    from features.storage import Database
+
+    try:
+        with DataDirectoryLock(config.host.data_dir):
+            async with Database(path, all_migrations()) as database:
+                problems = await database.check()
+    except OperatorMustAct as error:
+        what, _, fix = str(error).partition(". ")
+        return wrong("database", what, fix.removesuffix("."))
+    if problems:
+        return wrong("database", f"{path} is damaged: {problems[0]}", "Stop the host, keep a copy of the file, and restore a backup")
+    return good("database", f"{path} is sound")
+
+
+def _providers(config: Config) -> Iterator[Finding]:
+    """Keys that are missing were refused with the configuration."""
+    for name, provider in config.providers.items():
+        if provider.kind in SERVED_PROVIDER_KINDS:
+            key = "with a key" if provider.api_key else "without a key"
+            yield good("models", f"{name}: {provider.kind}, {key}" + (f", at {provider.base_url}" if provider.base_url else ""))
+    if config.models.default.startswith("offline/"):
+        yield warning(
+            "models",
+            "chats use the built-in offline model, which only understands a few phrases",
+            "Add a provider and set models.default",
+        )
+    else:
+        yield good("models", f"chats use {config.models.default}")

@@ -1,0 +1,84 @@
+"""A chat in which commands can be typed."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+
+from bot.access import ACCESS_MIGRATIONS, Access
+from bot.chat_commands import CommandContext, CommandServices, chat_commands
+from bot.chat_commands.testing import FixedModels, FixedUsage, NotedConversation
+from bot.config.chat_sections import AccessSection
+from bot.settings import SETTINGS_MIGRATIONS, ChatSettings, SettingsStore
+from features.commands import CommandRegistry
+from features.contracts.chat import Address, Button, ChannelHealth, Person
+from features.contracts.models import Model
+from features.contracts.testing import FakeClock
+from tests.bot.memory_database import MemoryDatabase
+
+OWNER = Person(id="telegram:1", name="Anna")
+GUEST = Person(id="telegram:2", name="Bert")
+MODELS = [
+    Model(provider="offline", id="assistant", api="offline", name="Offline"),
+    Model(provider="anthropic", id="claude-x", api="anthropic-messages", name="Claude X"),
+]
+
+
+@dataclass
+class Chat:
+    """``says`` types a command and gives back the answer; what else happened is in ``conversation``."""
+
+    services: CommandServices
+    models: FixedModels
+    usage: FixedUsage
+    clock: FakeClock
+    health: dict[str, ChannelHealth]
+    conversation: NotedConversation = field(default_factory=lambda: NotedConversation(Address("telegram", "1", "7")))
+
+    async def says(self, text: str, by: Person = OWNER, *, group: bool = False) -> str:
+        found = self.services.registry.parse(text)
+        assert found is not None, text
+        command, arguments = found
+        before = len(self.conversation.said)
+        owner = self.services.access.is_owner(by.id)
+        await command.run(
+            CommandContext(conversation=self.conversation, sender=by, owner=owner, group=group, services=self.services), arguments
+        )
+
+        assert len(self.conversation.said) == before + 1, "a command answers exactly once"
+        return self.conversation.answer
+
+    async def settings(self) -> ChatSettings:
+        return await self.services.settings.get(self.conversation.place)
+
+    @property
+    def buttons(self) -> dict[str, str]:
+        return {button.label: button.command for button in self.conversation.buttons}
+
+    async def presses(self, button: Button, by: Person = OWNER, *, group: bool = False) -> str:
+        return await self.says(button.command, by, group=group)
+
+
+@pytest.fixture
+async def chat() -> AsyncIterator[Chat]:
+    database = MemoryDatabase(SETTINGS_MIGRATIONS, ACCESS_MIGRATIONS)
+    clock = FakeClock()
+    access = Access(AccessSection(owners=(OWNER.id,)), database, clock, Random(1))
+    await access.load()
+    defaults = ChatSettings(
+        model="offline/assistant", thinking="off", time_zone="Europe/Vienna", busy="steer", verbose="status", stream=True
+    )
+    models, usage = FixedModels(list(MODELS)), FixedUsage()
+    health: dict[str, ChannelHealth] = {}
+    services = CommandServices(
+        models=models,
+        settings=SettingsStore(database, defaults),
+        usage=usage,
+        access=access,
+        channels_health=lambda: health,
+        registry=CommandRegistry(chat_commands()),
+        clock=clock,
+    )
+    yield Chat(services=services, models=models, usage=usage, clock=clock, health=health)
+    database.close()
