@@ -90,4 +90,4 @@ def _own_host(config: "Config") -> AbstractAsyncContextManager[object]:
 
     http = msgspec.structs.replace(config.http, host="127.0.0.1", port=0)
     config = msgspec.structs.replace(config, http=http)
-    return Host(config, clock=SystemClock(), ids=new_id, random=random.Random(), channels={"console"})
+    return Host(config, clock=SystemClock(), ids=new_id, random=random.SystemRandom(), channels={"console"})

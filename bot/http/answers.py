@@ -61,7 +61,7 @@ async def read_json(request: Request, shape: type[T], *, limit: int) -> T:
 
 
 def _too_long(limit: int) -> ApiError:
-    return ApiError(413, f"The body is too long: at most {limit // 1_000_000} MB are taken here.", headers={"connection": "close"})
+    return ApiError(413, f"The body is too long: at most {limit // 1_000_000} MB are taken here.")
 
 
 async def error_answer(request: Request, error: Exception) -> Response:

@@ -1,5 +1,7 @@
 """The application: the page, the API and the guard before both."""
 
+from typing import Any
+
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -38,7 +40,7 @@ def build_app(host: HostView, *, credentials: Credentials, names: HostNames, clo
     async def openapi(request: Request) -> Response:
         return answer(openapi_document(operations, version=host.version))
 
-    operations.append(Operation(method="GET", path="/api/openapi.json", summary="This document.", handler=openapi, gives=dict[str, object]))
+    operations.append(Operation(method="GET", path="/api/openapi.json", summary="This document.", handler=openapi, gives=dict[str, Any]))
     app = Starlette(
         routes=[Route("/", page), Route("/static/{name}", page), *routes(operations)],
         middleware=[Middleware(Guard, credentials=credentials, names=names)],
