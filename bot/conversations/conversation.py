@@ -394,5 +394,6 @@ class Conversation:
 
     async def close(self) -> None:
         self.leave()
+        self._runs.books.parked = True  # what is cut here is not answered
         await self._errands.close()
         await self._seat.close()

@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from bot.conversations.conversation import Conversation
 from bot.conversations.services import ConversationServices
 from bot.delivery.delivery import Delivery
+from bot.delivery.errands import within
 from bot.delivery.inbox import StoredMessage, UnfinishedTurn
 from bot.delivery.outbox import CutRun
 from features.contracts.chat import Address
@@ -17,6 +18,7 @@ __all__ = ["Conversations"]
 log = logging.getLogger("pumice.conversations")
 
 _SWEEP_S = 30.0
+_PARKING_S = 1.0
 
 
 class Conversations:
@@ -99,23 +101,13 @@ class Conversations:
 
     async def settle(self, seconds: float) -> None:
         """Let runs that are going on end by themselves for so long; then park them, so that the next start goes on with them."""
-        if not await self._all(lambda conversation: conversation.settled(), seconds):
-            await self._all(lambda conversation: conversation.park(), seconds)
+        if not await within(self._services.clock, seconds, self._each(Conversation.settled)):
+            await within(self._services.clock, _PARKING_S, self._each(Conversation.park))
 
     async def close(self) -> None:
         self.leave()
-        await asyncio.gather(*(conversation.close() for conversation in self._open.values()))
+        await self._each(Conversation.close)
         self._open.clear()
 
-    async def _all(self, what: Callable[[Conversation], Coroutine[Any, Any, None]], seconds: float) -> bool:
-        """Do something with each, at most so long; False if it took longer."""
-        tasks: Iterable[asyncio.Future[None]] = [asyncio.ensure_future(what(conversation)) for conversation in self._open.values()]
-        together = asyncio.gather(*tasks)
-        limit = asyncio.ensure_future(self._services.clock.sleep(seconds))
-        try:
-            await asyncio.wait((together, limit), return_when=asyncio.FIRST_COMPLETED)
-            return together.done()
-        finally:
-            together.cancel()
-            limit.cancel()
-            await asyncio.gather(together, limit, return_exceptions=True)
+    async def _each(self, what: Callable[[Conversation], Coroutine[Any, Any, None]]) -> None:
+        await asyncio.gather(*(what(conversation) for conversation in self._open.values()))

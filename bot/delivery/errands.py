@@ -5,7 +5,9 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-__all__ = ["Errands"]
+from features.contracts.clock import Clock
+
+__all__ = ["Errands", "within"]
 
 
 class Errands:
@@ -44,3 +46,16 @@ class Errands:
             await work
         except Exception:
             self._log.exception("task failed", extra={"facts": {"task": name, "error_id": self._ids()}})
+
+
+async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, None]) -> bool:
+    """Do something, at most so long; False if it was cut."""
+    task = asyncio.ensure_future(work)
+    limit = asyncio.ensure_future(clock.sleep(seconds))
+    try:
+        await asyncio.wait((task, limit), return_when=asyncio.FIRST_COMPLETED)
+        return task.done()
+    finally:
+        limit.cancel()
+        task.cancel()
+        await asyncio.gather(task, limit, return_exceptions=True)

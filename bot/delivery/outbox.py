@@ -8,7 +8,7 @@ from random import Random
 import msgspec
 
 from bot.delivery.delivery import COLUMNS, DRAFT_INTENDED, Delivery, forget, from_row, insert, note_draft, upsert
-from bot.delivery.errands import Errands
+from bot.delivery.errands import Errands, within
 from bot.delivery.lane import Lane, LaneServices
 from bot.delivery.schema import encode_outbound
 from features.contracts.chat import Address, ChatChannel, OutboundMessage
@@ -182,17 +182,7 @@ class Outbox:
 
     async def drain(self, seconds: float) -> bool:
         """Wait until everything is out, at most so long; False if something is left."""
-        if not self._errands:
-            return True
-        settling = asyncio.ensure_future(self._errands.settle())
-        limit = asyncio.ensure_future(self._clock.sleep(seconds))
-        try:
-            await asyncio.wait((settling, limit), return_when=asyncio.FIRST_COMPLETED)
-            return settling.done()
-        finally:
-            settling.cancel()
-            limit.cancel()
-            await asyncio.gather(settling, limit, return_exceptions=True)
+        return not len(self._errands) or await within(self._clock, seconds, self._errands.settle())
 
     async def close(self) -> None:
         await self._errands.close()

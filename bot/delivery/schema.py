@@ -35,6 +35,7 @@ DELIVERY_MIGRATIONS = Migrations(
             "CREATE UNIQUE INDEX inbox_ref ON inbox (address, ref) WHERE kind = 'message' AND ref IS NOT NULL",
             "CREATE INDEX inbox_position ON inbox (position)",
             "CREATE INDEX inbox_address ON inbox (address, position)",
+            "CREATE INDEX inbox_log ON inbox (address, id)",
             "CREATE INDEX inbox_open ON inbox (state, position) WHERE state IN ('waiting', 'consumed')",
             """
             CREATE TABLE outbox (
@@ -56,7 +57,7 @@ DELIVERY_MIGRATIONS = Migrations(
             )
             """,
             "CREATE INDEX outbox_position ON outbox (position)",
-            "CREATE INDEX outbox_address ON outbox (address, position)",
+            "CREATE INDEX outbox_log ON outbox (address, id)",
             "CREATE INDEX outbox_open ON outbox (state, address, position) WHERE state IN ('held', 'pending', 'sending')",
             "CREATE TABLE cursors (name TEXT PRIMARY KEY, value BIGINT NOT NULL)",
         ),
