@@ -28,6 +28,7 @@ from features.contracts.errors import UserMustAct
 __all__ = ["LoopbackChannel", "LoopbackChat", "Shown"]
 
 _PATIENCE_S = 20.0
+_numbers = count(1)  # over all channels: a platform goes on counting when the host behind it dies
 
 
 class Shown(msgspec.Struct, kw_only=True):
@@ -67,8 +68,6 @@ class LoopbackChannel:
         self.sink: InboundSink | None = None
         self._clock = clock
         self._part_size = part_size
-        self._refs = count(1)
-        self._keys = count(1)
         self._chats: dict[Address, LoopbackChat] = {}
         self._sending: set[Address] = set()
         self._arrived: asyncio.Queue[list[InboundMessage]] = asyncio.Queue()
@@ -85,7 +84,7 @@ class LoopbackChannel:
         try:
             while True:
                 messages = await self._arrived.get()
-                await sink.accept(messages, Cursor(name=f"{self.name}:cursor", value=next(self._keys)))
+                await sink.accept(messages, Cursor(name=f"{self.name}:cursor", value=next(_numbers)))
         finally:
             self.state = "stopped"
 
@@ -118,10 +117,10 @@ class LoopbackChannel:
         self._arrived.put_nowait(messages)
 
     def next_key(self) -> str:
-        return f"{self.name}-{next(self._keys)}"
+        return f"{self.name}-{next(_numbers)}"
 
     def next_ref(self) -> str:
-        return f"m{next(self._refs)}"
+        return f"m{next(_numbers)}"
 
     def now(self) -> datetime:
         return self._clock.now()

@@ -65,9 +65,7 @@ class Rig:
         models = ScriptedModels(provider, SEEING)
         self.outbox = Outbox(database, channels, clock=clock, ids=ids, random=Random(1), refused=self._refused)
         self.access = Access(AccessSection(mode="open", confirm_open=True, owners=("loop:1",)), database, clock, Random(1))
-        self.inbox = Inbox(
-            database, self.access, clock=clock, ids=ids, hand_over=self._hand_over, refused=_nothing
-        )
+        self.inbox = Inbox(database, self.access, clock=clock, ids=ids, hand_over=self._hand_over, refused=_nothing)
         workspaces = Workspaces(folder / "workspaces")
         registry: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
         usage = UsageLedger(database, clock)

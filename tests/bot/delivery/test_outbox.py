@@ -167,12 +167,13 @@ async def test_after_a_crash_a_draft_is_replaced_unmarked(tmp_path: Path) -> Non
     async with opened(tmp_path) as rig:
         rig.channel.gate.clear()
         delivery = rig.outbox.run_delivery(rig.chat().address, said("whole answer"), run_id="r1", answers=())
-        delivery.draft = "m1"
+        rig.channel.live(rig.chat().address, reply_to=None, opened=lambda ref: None).show("whole an")
+        left = rig.chat().shown
+        delivery.draft = left[0].ref
         await rig.outbox.write(rig.outbox.put(delivery, final=True))
         await rig.outbox.release(delivery)
     async with opened(tmp_path) as rig:
-        view = rig.channel.live(rig.chat().address, reply_to=None, opened=lambda ref: None)
-        view.show("whole an")
+        rig.chat().shown += left
         await rig.outbox.recover()
         answer = await rig.chat().answer()
 

@@ -189,10 +189,11 @@ async def test_the_answer_of_a_resumed_run_takes_the_place_of_the_cut_one(tmp_pa
         message = await books.take("hello")
         await books.user(message)
         await books.books.intend_draft()
-        books.books.draft_shown("m1")
+        rig.channel.live(rig.chat().address, reply_to=None, opened=books.books.draft_shown).show("hi th")
+        left = rig.chat().shown
         await eventually(lambda: not len(rig.outbox._errands))
     async with opened(tmp_path) as rig:
-        rig.channel.live(rig.chat().address, reply_to=None, opened=lambda ref: None).show("hi th")
+        rig.chat().shown += left
         [cut] = (await rig.outbox.recover()).values()
         [unfinished] = await rig.inbox.unfinished()
         books = Books(rig)
