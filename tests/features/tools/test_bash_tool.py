@@ -114,7 +114,7 @@ async def test_many_bytes_are_cut_and_counted_as_they_really_were(bench: ToolBen
     """Not as the window in memory had them."""
     text = await bench.text("bash", command="for i in {1..5000}; do printf '%0200d\\n' $i; done")
 
-    assert "[Showing lines 4746-5000 of 5000 (50.0KB limit). Full output: " in text
+    assert "[Showing lines 4747-5000 of 5000 (50.0KB limit). Full output: " in text
     assert len(text.encode()) < 51_600
 
 

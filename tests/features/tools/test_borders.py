@@ -8,7 +8,7 @@ import pytest
 
 from features.contracts.errors import ModelMustAct
 from features.contracts.tools import ToolContext
-from features.tools import files as files_module
+from features.tools.background import Stop
 from features.tools.files import WorkspaceFiles
 from features.tools.testing import RecordingSender, ToolBench
 
@@ -150,7 +150,7 @@ async def test_a_symlink_put_in_place_after_the_check_does_not_lead_outside(work
     with pytest.raises(ModelMustAct), files.open_file(located):
         pass
     with pytest.raises(ModelMustAct):
-        files.replace(located, b"x", files_module.Stop())
+        files.replace(located, b"x", Stop())
     assert (outside / "private.txt").read_text() == "private\n"
 
 

@@ -91,10 +91,27 @@ async def test_long_lines_and_long_results_are_cut_with_notices(bench: ToolBench
 
 async def test_a_catastrophic_pattern_does_not_hang_the_host(bench: ToolBench, workspace: Path) -> None:
     """It would take Python's engine longer than the universe is old, and nothing else would run meanwhile."""
-    (workspace / "evil.txt").write_text("a" * 60_000 + "!\n")
+    (workspace / "evil.txt").write_text("a" * 16_000 + "!\n")
     async with asyncio.timeout(20):
         assert await bench.text("grep", pattern="^(a+)+$", path="evil.txt") == "No matches found"
         assert await bench.text("find", pattern="*a" * 60) == "No files found matching pattern"
+
+
+async def test_a_pattern_that_is_slow_on_long_lines_is_given_up(bench: ToolBench, workspace: Path) -> None:
+    """Every line would hold the whole host for a while."""
+    (workspace / "long.txt").write_text(("ab" * 4000 + "ba" * 4000 + "\n") * 200)
+    async with asyncio.timeout(20):
+        with pytest.raises(ModelMustAct, match="takes too long"):
+            await bench.run("grep", pattern="[ab]*a[ab]{4000}[ab]?[ab]{500}b[ab]{300}c", path="long.txt")
+
+
+async def test_of_a_very_long_line_the_beginning_is_searched_and_that_is_said(bench: ToolBench, workspace: Path) -> None:
+    """Minified files are one line."""
+    (workspace / "min.js").write_text("x" * 20_000 + "needle")
+
+    assert await bench.text("grep", pattern="needle", path="min.js") == (
+        "No matches found\n\n[Of lines beyond 16.0KB only the beginning was searched]"
+    )
 
 
 async def test_a_catastrophic_ignore_rule_does_not_hang_the_host(bench: ToolBench, workspace: Path) -> None:
