@@ -230,7 +230,7 @@ class Access:
             id=member_id,
             kind="group" if kind == "group" else "user",
             owner=owner,
-            source="paired",
+            source="pairing",
             name=name,
             admitted_by=by,
             admitted_at=self._clock.now(),

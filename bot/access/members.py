@@ -21,7 +21,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     kind: Literal["user", "group"]
     owner: bool
-    source: Literal["configuration", "paired"]
+    source: Literal["configuration", "pairing"]
     name: str = ""
     admitted_by: str = ""
     admitted_at: datetime | None = None
@@ -46,7 +46,7 @@ class Members:
                 id=row[0],
                 kind=row[1],
                 owner=bool(row[3]),
-                source="paired",
+                source="pairing",
                 name=row[2],
                 admitted_by=row[4],
                 admitted_at=datetime.fromisoformat(row[5]),

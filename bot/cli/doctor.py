@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from bot.cli.options import as_json, located
+from bot.cli.options import as_json, located, quiet_logs
 from bot.cli.table import print_json
 
 __all__ = ["command"]
@@ -22,6 +22,7 @@ def command(config: Path | None, data_dir: Path | None, json: bool) -> int:
     from bot.clock import SystemClock
     from bot.doctor import examine
 
+    quiet_logs()
     cwd = Path.cwd()
     findings = asyncio.run(examine(config, os.environ, cwd, SystemClock(), data_dir=cwd / data_dir if data_dir is not None else None))
     if json:

@@ -98,6 +98,7 @@ def _tell_error(error: Exception) -> int:
     from bot.ids import new_id
 
     error_id = new_id()
+    logging.basicConfig()  # where the host's own log is not set up, the traceback goes to stderr
     logging.getLogger("pumice.cli").error("defect", exc_info=error, extra={"facts": {"error_id": error_id}})
     return _tell(f"something broke inside ({type(error).__name__}, error {error_id}). Please report it with the lines above.", _FAILURE)
 

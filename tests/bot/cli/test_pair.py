@@ -3,6 +3,8 @@
 import asyncio
 import json
 import re
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -50,7 +52,7 @@ def test_the_told_command_admits_the_first_owner(pumice: Terminal, tmp_path: Pat
 
     assert speak(tmp_path) == Verdict(admitted=True, owner=True)
     overview = json.loads(pumice("pair", "list", "--json")[1])
-    assert overview == {"members": [{"id": "telegram:66", "name": "Eve", "owner": True, "source": "paired"}], "pending": []}
+    assert overview == {"members": [{"id": "telegram:66", "name": "Eve", "owner": True, "source": "pairing"}], "pending": []}
 
 
 def test_a_wrong_code_is_a_failure(pumice: Terminal, tmp_path: Path) -> None:
@@ -82,3 +84,14 @@ def test_a_data_directory_that_another_holds_is_asked_for_its_host(pumice: Termi
 
     assert status == 1
     assert "no host is running" in err
+
+
+def test_the_log_does_not_speak_beside_the_error(pumice: Terminal, tmp_path: Path) -> None:
+    """Errors are one line; Python would print the warning of a wrong code by itself."""
+    speak(tmp_path)
+    command = [sys.executable, "-m", "bot.cli", "pair", "approve", "ABCDEFGH"]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[3])}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert done.stderr.startswith("pumice: error: That code")
