@@ -46,7 +46,8 @@ export class Chat {
     this.scroll.addEventListener("scroll", () => this.#showLatest(), { signal, passive: true });
     this.earlier.addEventListener("click", () => this.#loadEarlier(), { signal });
     this.latest.addEventListener("click", () => this.toEnd(), { signal });
-    new ResizeObserver(() => { if (this.stuck) this.toEnd(); }).observe(this.scroll);
+    this.sizes = new ResizeObserver(() => { if (this.stuck) this.toEnd(); });
+    this.sizes.observe(this.scroll);
     this.stuck = true;
     this.stream.open(); // before the messages are asked for, so that nothing falls between
     await this.#loadNewest();
@@ -55,6 +56,7 @@ export class Chat {
 
   close() {
     this.aborter.abort();
+    this.sizes.disconnect();
     this.stream.close();
     this.log.replaceChildren();
   }

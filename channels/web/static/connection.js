@@ -50,6 +50,7 @@ export class EventStream {
     this.onState = onState;
     this.onRefused = onRefused;
     this.lastId = null;
+    this.opened = false;
     this.source = null;
     this.timer = null;
     this.closed = false;
@@ -63,7 +64,11 @@ export class EventStream {
     const query = this.lastId === null ? "current=1" : `after=${this.lastId}`;
     const source = new EventSource(`${chatPath(this.address, "events")}?${query}`);
     this.source = source;
-    source.onopen = () => this.onState("open");
+    source.onopen = () => {
+      this.onState("open");
+      if (this.opened && this.lastId === null) this.onEvent("resync", {}); // without an id the host cannot tell what was missed
+      this.opened = true;
+    };
     source.onerror = () => this.#lost(source);
     for (const name of NAMES) {
       source.addEventListener(name, (event) => {

@@ -22,7 +22,7 @@ export function renderMarkdown(text) {
   return fragment;
 }
 
-/** An answer that grows: finished blocks are made once, only the last one is made anew. */
+/** An answer that grows: finished blocks are made once, only the last ones are made anew. */
 export class MarkdownStream {
   constructor(target) {
     this.target = target;
@@ -45,11 +45,12 @@ export class MarkdownStream {
     for (const node of this.tail) node.remove();
     const lines = this.rest.split("\n");
     const found = blocks(lines, 0);
-    const open = found.pop();
-    for (const block of found) this.target.append(block.node);
-    this.tail = open ? [open.node] : [];
-    this.target.append(...this.tail);
-    if (found.length) this.rest = lines.slice(open.start).join("\n");
+    // what stands before an empty line stays as it is; without one the next line may make something else of it, a table say
+    let open = found.length - 1;
+    while (open > 0 && lines[found[open].start - 1].trim() !== "") open -= 1;
+    this.target.append(...found.map((block) => block.node));
+    this.tail = found.slice(Math.max(open, 0)).map((block) => block.node);
+    if (open > 0) this.rest = lines.slice(found[open].start).join("\n");
   }
 
   /** Replace all by the final text. */
