@@ -57,7 +57,7 @@ class LanedRequest(BaseRequest):
         self._max_lanes = lanes
         self._read_timeout = read_timeout
         self._lanes: list[_Lane] = []
-        self._open = True
+        self._open = False
 
     @property
     def read_timeout(self) -> float | None:

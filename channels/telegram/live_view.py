@@ -24,8 +24,9 @@ _log = logging.getLogger("pumice.telegram")
 _TYPING_EVERY_S = 4.0  # Telegram shows it for five
 _FIRST_PREVIEW_S = 1.0  # a quick answer costs no preview
 _FIRST_STATUS_S = 2.0
-_PREVIEW_EVERY_S = 1.0
-_PREVIEW_EVERY_IN_GROUPS_S = 3.0
+_PREVIEW_EVERY_S = 1.05  # not before the gate's turn is free again
+_PREVIEW_EVERY_IN_GROUPS_S = 3.05
+_BUSY_S = 0.5
 _CLOSE_S = 5.0
 _MAX_STATUS = 200
 _TAIL_CHARS = 6000
@@ -76,6 +77,7 @@ class TelegramLiveView:
         if line != self._status:
             self._status = line
             self._note_change(first_words=False)
+            self._sooner.set()
 
     def _note_change(self, *, first_words: bool) -> None:
         """Wake the task only for what makes something due sooner, not for every delta."""
@@ -130,7 +132,7 @@ class TelegramLiveView:
 
     async def _preview(self) -> None:
         if not self._gate.free(self._target.chat):
-            self._preview_at = self._clock.monotonic() + self._pace
+            self._preview_at = self._clock.monotonic() + _BUSY_S
             return
         self._changed = False
         preview = self._composed()

@@ -38,7 +38,8 @@ def _parts(rich: RichText, limit: int, max_entities: int) -> Iterator[RichText]:
         if len(reaching) > max_entities:
             reach = min(reach, max(reaching[max_entities].start, start + 1))
         end = reach if reach >= total else _cut(text, start, reach)
-        yield _part(text, start, end, reaching)
+        if (part := _part(text, start, end, reaching)).text:  # a line of code may begin with more blanks than a part holds
+            yield part
         start = _next_start(text, end, total, reaching)
 
 

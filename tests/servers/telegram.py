@@ -13,6 +13,7 @@ As a process of its own, for benchmarks: ``python -m tests.servers.telegram --po
 import argparse
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
@@ -33,7 +34,7 @@ from tests.servers.telegram_world import FileIn, FloodLimits, Shown, User, World
 __all__ = ["Call", "Fault", "FileIn", "FloodLimits", "Shown", "TelegramServer", "User", "serve_telegram"]
 
 TOKEN = "4242:loopback-token"
-_QUIET = ("getUpdates",)
+_CONFLICT = "Conflict: "
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -53,7 +54,8 @@ class Call(msgspec.Struct, frozen=True):
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
     """What goes wrong with the next calls of one method.
 
-    ``code`` and ``description`` refuse them; ``drop`` cuts the connection ``before`` they are taken or ``after``; ``slow_s`` holds the answer back.
+    ``code`` and ``description`` refuse them; ``drop`` cuts the connection ``before`` they are taken or ``after``;
+    ``slow_s`` holds the answer back.
     """
 
     code: int = 0
@@ -67,7 +69,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 class TelegramServer:
     """One bot and the people around it.
 
-    ``say``, ``edit``, ``press`` are what people do; ``messages`` is what they see; ``calls`` is what the bot asked for; ``fail`` lets calls go wrong.
+    ``say``, ``edit``, ``press`` are what people do; ``messages`` is what they see; ``calls`` is what the bot asked for;
+    ``fail`` lets calls go wrong.
     """
 
     def __init__(self, *, token: str = TOKEN, username: str = "pumice_bot") -> None:
@@ -180,9 +183,10 @@ class TelegramServer:
 
     async def _answer(self, request: Request) -> Response:
         method = request.path_params["method"]
-        body = await read_body(request)
-        fault = self._fault(method, body)
+        body, fault = Body({}, {}), Fault()
         try:
+            body = await read_body(request)
+            fault = self._fault(method, body)
             if request.path_params["token"] != self.token:
                 raise Refused(401, "Unauthorized")
             if fault.slow_s:
@@ -217,14 +221,19 @@ class TelegramServer:
                 self.world.updates.popleft()
         try:
             async with self._changed:
-                ready = self._changed.wait_for(lambda: self.world.updates or self._poll != mine or self._closing)
+                ready = self._changed.wait_for(lambda: self._wanted(allowed) or self._poll != mine or self._closing)
                 await asyncio.wait_for(ready, body.number("timeout") or 0.001)
         except TimeoutError:
             return []
         if self._poll != mine:
-            raise Refused(409, "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running")
-        wanted = [update for update in self.world.updates if not allowed or any(kind in update for kind in allowed) or len(update) == 1]
-        return wanted[:limit]
+            raise Refused(409, f"{_CONFLICT}terminated by other getUpdates request; make sure that only one bot instance is running")
+        return list(self.world.updates)[:limit]
+
+    def _wanted(self, allowed: list[str] | None) -> bool:
+        """Forget the kinds that nobody asked for; whether others are there."""
+        if allowed:
+            self.world.updates = deque(update for update in self.world.updates if any(kind in update for kind in allowed))
+        return bool(self.world.updates)
 
     async def _file(self, request: Request) -> Response:
         content, _ = self.world.files.get(request.path_params["path"], (b"", 0))

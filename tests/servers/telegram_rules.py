@@ -14,29 +14,9 @@ __all__ = ["Body", "Refused", "check_keyboard", "formatted", "read_body", "utf16
 MAX_TEXT = 4096
 MAX_CAPTION = 1024
 MAX_ENTITIES = 100
-_ENTITY_TYPES = frozenset(
-    [
-        "mention",
-        "hashtag",
-        "cashtag",
-        "bot_command",
-        "url",
-        "email",
-        "phone_number",
-        "bold",
-        "italic",
-        "underline",
-        "strikethrough",
-        "spoiler",
-        "blockquote",
-        "expandable_blockquote",
-        "code",
-        "pre",
-        "text_link",
-        "text_mention",
-        "custom_emoji",
-    ]
-)
+_PLAIN_TYPES = ("mention", "hashtag", "cashtag", "bot_command", "url", "email", "phone_number", "text_mention", "custom_emoji")
+_STYLES = ("bold", "italic", "underline", "strikethrough", "spoiler", "blockquote", "expandable_blockquote", "code", "pre", "text_link")
+_ENTITY_TYPES = frozenset(_PLAIN_TYPES + _STYLES)
 
 
 class Refused(Exception):
