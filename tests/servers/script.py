@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -107,6 +108,8 @@ class ModelServer:
         self.refusals: list[str] = []
         self.unexpected = 0
         self.gone = asyncio.Event()
+        self.busy = 0
+        self.peak = 0
         self.url = ""
         self.app = Starlette(routes=[Route(self.path, self._endpoint, methods=["POST"])])
         self._record = record
@@ -133,6 +136,21 @@ class ModelServer:
         assert not self.script, f"nobody asked for: {self.script}"
 
     async def _endpoint(self, request: Request) -> Response:
+        """Counts the requests that are being answered; ``peak`` is the most there were at a time."""
+        self.busy += 1
+        self.peak = max(self.peak, self.busy)
+        try:
+            response = await self._respond(request)
+        except BaseException:
+            self.busy -= 1
+            raise
+        response.background = BackgroundTask(self._answered)
+        return response
+
+    async def _answered(self) -> None:
+        self.busy -= 1
+
+    async def _respond(self, request: Request) -> Response:
         raw = await request.body()
         try:
             body = self._read(request.headers, raw)
@@ -220,6 +238,8 @@ class EventStream(Response):
                 task.cancel()
             with suppress(asyncio.CancelledError):
                 await watching
+            if self.background is not None:
+                await self.background()
         if telling.done() and not telling.cancelled():
             telling.result()
 

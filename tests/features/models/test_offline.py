@@ -50,16 +50,20 @@ def _result(message: AssistantMessage, text: str, *, is_error: bool) -> ToolResu
         ("read notes.md", "read", {"path": "notes.md"}),
         ("read `my file.txt`", "read", {"path": "my file.txt"}),
         ("write a.txt: hello there", "write", {"path": "a.txt", "content": "hello there\n"}),
-        ("write a.txt:\nline 1\nline 2\n", "write", {"path": "a.txt", "content": "\nline 1\nline 2\n"}),
+        ("write a.txt:\nline 1\nline 2\n", "write", {"path": "a.txt", "content": "line 1\nline 2\n"}),
         ("send me a.txt", "send", {"path": "a.txt"}),
         ("remember that I like tea", "read", {"path": "MEMORY.md"}),
         ("what do you remember?", "read", {"path": "MEMORY.md"}),
-        ("remind me in 5 minutes to stand up", "schedule", {"action": "create", "when": "in 5 minutes", "prompt": "Remind me to stand up"}),
-        ("remind me in 1 hour to eat", "schedule", {"action": "create", "when": "in 1 hour", "prompt": "Remind me to eat"}),
+        (
+            "remind me in 5 minutes to stand up",
+            "schedule",
+            {"action": "create", "when": "in 5 minutes", "prompt": "Remind me now: stand up"},
+        ),
+        ("remind me in 1 hour to eat", "schedule", {"action": "create", "when": "in 1 hour", "prompt": "Remind me now: eat"}),
         (
             "Remind me every day at 8:30 to write",
             "schedule",
-            {"action": "create", "when": "every day at 08:30", "prompt": "Remind me to write"},
+            {"action": "create", "when": "every day at 08:30", "prompt": "Remind me now: write"},
         ),
         ("what is on today", "calendar", {"action": "list", "start": "2026-01-06T00:00:00+01:00", "end": "2026-01-07T00:00:00+01:00"}),
         (
@@ -206,3 +210,17 @@ async def test_it_streams_and_costs_nothing(offline: ModelRegistry) -> None:
 
     assert 2 <= outcome.kinds.count("text_delta") <= 5
     assert outcome.done.usage.cost.total == 0
+
+
+async def test_a_reminder_that_is_due_reminds(offline: ModelRegistry) -> None:
+    """Its prompt comes back to this very model; and one without a time is asked for it."""
+    assert (await ask(offline, "Remind me now: stand up")).text == "Reminder: stand up"
+    assert (await ask(offline, "remind me to stand up")).text.startswith("When?")
+
+
+@pytest.mark.parametrize(
+    "text", ["add " + " " * 200_000, "add " + "x " * 100_000, "hello" + "!" * 200_000 + "x", "remember" + " " * 200_000]
+)
+async def test_a_huge_message_is_answered_at_once(offline: ModelRegistry, text: str) -> None:
+    """A pattern that tried all ways through it would not end before the test's time is up."""
+    assert (await ask(offline, text)).is_well_formed()

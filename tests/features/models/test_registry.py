@@ -159,3 +159,14 @@ def test_the_slice_is_light_to_import() -> None:
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
     assert printed.strip() == "[]"
+
+
+async def test_a_marketplace_is_not_listed_but_each_of_its_models_is_known(rig: Rig) -> None:
+    """Nine hundred buttons help nobody."""
+    market = ProviderConfig(
+        name="router", kind="openai-compatible", base_url="https://openrouter.ai/api/v1", models=(ModelOverride(id="mine"),)
+    )
+    registry = rig.registry(market)
+
+    assert [model.reference for model in registry.models()] == ["router/mine", "offline/assistant"]
+    assert registry.resolve("router/anthropic/claude-sonnet-4.5").input_price == 3.0

@@ -1,7 +1,6 @@
 """Long answers and many calls."""
 
 import asyncio
-import time
 
 import pytest
 
@@ -17,13 +16,10 @@ async def test_a_long_answer_in_small_pieces_is_whole(rig: Rig, kind: type[Anthr
     text = "".join(f"{number:07d} " for number in range(12_500))
     async with kind([Reply(text=text, chunk=16)]) as server:
         registry = rig.anthropic(server) if isinstance(server, AnthropicServer) else rig.openai(server)
-        started = time.perf_counter()
         outcome = await call(registry, "anthropic/claude-sonnet-5-5" if kind is AnthropicServer else "openai/gpt-5.4")
-        took = time.perf_counter() - started
 
     assert outcome.text == text
     assert outcome.kinds.count("text_delta") == 6_250
-    assert took < 20  # a copy of the text at each piece would show
 
 
 @pytest.mark.parametrize("kind", [AnthropicServer, OpenAIServer])
