@@ -1,0 +1,399 @@
+"""One address: what people say there, in order, and the session that answers."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Sequence
+
+import msgspec
+
+from bot.conversations.command_desk import CommandDesk, defect_text
+from bot.conversations.gathering import Gathering
+from bot.conversations.pending import Pending
+from bot.conversations.runs import Runs
+from bot.conversations.services import ConversationServices
+from bot.conversations.session_seat import SessionSeat
+from bot.conversations.turn import Turn
+from bot.conversations.voice import Voice
+from bot.conversations.waiting_line import WaitingLine
+from bot.delivery.delivery import Delivery
+from bot.delivery.errands import Errands
+from bot.delivery.inbox import StoredMessage, UnfinishedTurn
+from bot.delivery.outbox import CutRun
+from bot.delivery.wording import STOPPED
+from bot.settings import ChatSettings
+from features.agent import AgentSession
+from features.contracts.chat import Address, Button
+from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyError
+from features.contracts.events import SessionEvent
+from features.contracts.models import ThinkingLevel
+from features.contracts.sessions import SessionSummary
+
+__all__ = ["Conversation", "ConversationStatus", "StopReport"]
+
+log = logging.getLogger("pumice.conversations")
+
+_FULL_DISK_DELAY_S = 15.0
+_NOTHING_TO_READ = "There was nothing in that message that I can read. Write me a text, or send a file."
+_EDITED_COMMAND = "An edited message is no command for me. Send it as a new one."
+_SESSION_GONE = "The session that was at work here is no longer there, so I could not finish. Please ask again."
+
+
+class StopReport(msgspec.Struct, frozen=True, kw_only=True):
+    """``kept`` is how many messages wait; they are answered next."""
+
+    was_running: bool
+    kept: int
+
+
+class ConversationStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How a conversation stands; model, sizes and session are empty until its session has been opened."""
+
+    running: bool
+    queued: int
+    running_tools: tuple[str, ...]
+    model: str
+    context_tokens: int
+    context_window: int
+    session_id: str | None
+    session_name: str
+
+
+class Conversation:
+    """The actor of one address. It lives while there is something to do; a defect ends the turn it happened in and nothing else.
+
+    Args:
+        backlog: messages wait in the inbox from before.
+        recovered_through: the position of the newest message that an earlier process accepted.
+    """
+
+    def __init__(self, address: Address, services: ConversationServices, *, backlog: bool = False, recovered_through: int = 0) -> None:
+        self.address = address
+        self.place = address.place
+        self.last_used = services.clock.monotonic()
+        self._services = services
+        self._errands = Errands(log, services.ids)
+        self._voice = Voice(address, services.outbox)
+        self._commands = CommandDesk(
+            services, self._voice, lambda who, owner, group: services.context(self, who, owner, group), recovered_through=recovered_through
+        )
+        self._line = WaitingLine(address, services.inbox, backlog=backlog)
+        self._gathering = Gathering(self._line, services.clock)
+        self._pending = Pending(address, services.inbox)
+        self._runs = Runs(address, services, self._errands, ended=self._run_ended)
+        self._seat = SessionSeat(address, services.opener, self._runs.books, opened=self._opened, heard=self._heard)
+        self._unfinished: deque[tuple[UnfinishedTurn, CutRun]] = deque()
+        self._actor: asyncio.Task[None] | None = None
+        self._preparing: asyncio.Task[None] | None = None
+        self._leaving = False
+
+    # What arrives
+
+    def receive(self, stored: StoredMessage) -> None:
+        """Take a message that is on the disk. Control commands act at once; everything else waits for its turn."""
+        self.last_used = self._services.clock.monotonic()
+        if self._commands.is_control(stored):
+            self._errands.start(self._act_at_once(stored), name=f"command {self.address}")
+        else:
+            self._line.put(stored)
+            self._wake()
+
+    def take_up(self, unfinished: UnfinishedTurn | None = None, cut: CutRun | None = None) -> None:
+        """Go on where an earlier process ended."""
+        if unfinished is not None:
+            self._unfinished.append((unfinished, cut or CutRun()))
+        self._wake()
+
+    def delivery_refused(self, delivery: Delivery, reason: str) -> None:
+        """A platform will never take what was posted here: the model hears of it, and the person where anything can still be said."""
+        names = ", ".join(file.name for file in delivery.message.files)
+        self._pending.remark(f"(What was sent here could not be delivered{f' ({names})' if names else ''}: {reason})")
+        if names:
+            self._errands.start(self.say(f"I could not send {names}: {reason}"), name=f"refusal {self.address}")
+
+    @property
+    def idle(self) -> bool:
+        """Nothing goes on and nothing is kept that is not on the disk."""
+        return self._actor is None and not self._runs.active and not len(self._errands) and not self._pending.has_notes
+
+    async def _act_at_once(self, stored: StoredMessage) -> None:
+        await self._commands.act_at_once(stored)
+        if self._commands.has_skipped:
+            self._wake()
+
+    # The actor
+
+    def _wake(self) -> None:
+        self._line.changed.set()
+        if self._actor is None and not self._leaving:
+            self._actor = self._errands.start(self._serve(), name=f"conversation {self.address}")
+
+    async def _serve(self) -> None:
+        try:
+            while not self._leaving:
+                self._line.changed.clear()
+                try:
+                    if await self._step():
+                        continue
+                except OperatorMustAct as error:
+                    log.error("a conversation waits for its host", extra={"facts": {"chat": str(self.address), "error": str(error)}})
+                    await self._services.clock.sleep(_FULL_DISK_DELAY_S)
+                    continue
+                if not self._runs.active and not self._pending.held and self._line.empty:
+                    return
+                await self._line.changed.wait()
+        finally:
+            self._actor = None
+
+    async def _step(self) -> bool:
+        """Deal with the next thing; False where there is none to deal with now."""
+        if self._unfinished and not self._runs.active:
+            await self._resume(*self._unfinished[0])
+            self._unfinished.popleft()
+            return True
+        turn: Turn | None = None
+        if not self._runs.active and self._pending.held:
+            turn = self._pending.next(all_at_once=(await self.settings()).busy == "collect")
+        if turn is None and self._pending.has_room:
+            turn = await self._gathering.next()
+        if turn is not None:
+            await self._guarded(turn)
+            return True
+        if self._commands.has_skipped:
+            await self._commands.say_what_was_skipped()
+            return True
+        return False
+
+    async def _guarded(self, turn: Turn) -> None:
+        """The one place where a defect of a turn is caught."""
+        try:
+            await self._take(turn)
+        except OperatorMustAct:
+            self._pending.held.appendleft(turn)
+            raise
+        except PumiceError as error:
+            await self.say(str(error), answers=turn.ids)
+        except Exception:
+            error_id = self._services.ids()
+            log.exception("turn failed", extra={"facts": {"chat": str(self.address), "error_id": error_id}})
+            await self.say(defect_text(error_id), answers=turn.ids)
+
+    async def _take(self, turn: Turn) -> None:
+        stored = turn.messages[0]
+        if stored.message.kind == "edit":
+            await self._edit(stored)
+        elif (parsed := self._commands.parse(stored)) is not None:
+            await self._commands.act_in_turn(stored, *parsed)
+        elif (near := self._commands.mistyped(stored)) is not None:
+            await self.say(f"There is no such command. Did you mean /{near}?", answers=turn.ids)
+        elif turn.empty:
+            await self.say(_NOTHING_TO_READ, answers=turn.ids)
+        elif self._runs.active:
+            await self._join(turn, (await self.settings()).busy)
+        elif await self._prepare(turn):
+            await self._begin(turn)
+
+    async def _edit(self, stored: StoredMessage) -> None:
+        if self._services.commands.looks_like_command(stored.message.text):
+            await self.say(_EDITED_COMMAND, answers=(stored.id,))
+            return
+        taken_in = self._runs.books.message_ids if self._runs.active else ()
+        turn = await self._pending.edit(stored, self._seat.current, taken_in)
+        if turn is None:
+            return
+        if turn.notes and self._runs.active:
+            await self._join(turn, "steer")
+        else:
+            await self._take(turn)
+
+    # Turns
+
+    async def _prepare(self, turn: Turn) -> bool:
+        """Get the session and what the turn brings; False if it was stopped meanwhile."""
+        task = self._preparing = asyncio.create_task(self._make_ready(turn), name=f"prepare {self.address}")
+        try:
+            await asyncio.wait([task])
+        finally:
+            self._preparing = None
+            if not task.done():
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+        if task.cancelled():
+            await self.say(STOPPED, answers=turn.ids)
+            return False
+        task.result()
+        return True
+
+    async def _make_ready(self, turn: Turn) -> None:
+        session = await self._seat.get()
+        if turn.fetched is None and turn.attachments:
+            channel = self._services.channels[self.address.channel]
+            turn.fetched = await self._services.attachments.fetch(turn, channel, vision="image" in session.model.input)
+            for problem in turn.fetched.problems:
+                await self.say(problem)
+        self._pending.dress(turn)
+
+    async def _begin(self, turn: Turn) -> None:
+        if self._leaving:
+            return
+        settings = await self.settings()
+        session = await self._seat.get()
+        self._runs.start(session, turn, settings)
+
+    async def _join(self, turn: Turn, busy: str) -> None:
+        """A message while a run is going on."""
+        if busy in ("follow_up", "collect"):
+            self._pending.held.append(turn)
+            return
+        if not await self._prepare(turn):
+            return
+        if busy == "interrupt":
+            await self._runs.halt()
+            await self._begin(turn)
+            return
+        session = self._seat.current
+        # No await between this look and the session's own: the message joins the run or is held for the next one, never both.
+        if session is None or not session.running:
+            self._pending.held.append(turn)
+            return
+        self._pending.handed.append(turn)
+        try:
+            await session.prompt(turn.prompt(), when_busy="steer")
+        except SessionBusyError:
+            self._pending.handed.remove(turn)
+            self._pending.held.append(turn)
+
+    async def _resume(self, unfinished: UnfinishedTurn, cut: CutRun) -> None:
+        try:
+            session = await self._seat.get()
+        except OperatorMustAct:
+            raise
+        except PumiceError as error:
+            await self.say(str(error), answers=unfinished.message_ids)
+            return
+        if session.id != unfinished.session_id:
+            await self.say(_SESSION_GONE, answers=unfinished.message_ids)
+            return
+        self._runs.resume(session, unfinished, cut, await self.settings())
+
+    def _run_ended(self, session: AgentSession) -> None:
+        self.last_used = self._services.clock.monotonic()
+        self._pending.take_back(session.take_queued())
+        self._wake()
+
+    def _opened(self, session: AgentSession) -> None:
+        for notice in session.notices:
+            self._errands.start(self.say(notice), name=f"notice {self.address}")
+
+    def _heard(self, event: SessionEvent) -> None:
+        self._runs.on_event(event)
+        self._services.publish(self.address, event)
+
+    # What commands and the host ask of a conversation
+
+    async def say(self, text: str, *, buttons: Sequence[Sequence[Button]] = (), answers: Sequence[str] = ()) -> None:
+        """Put a text into the chat; within a command the first one answers it."""
+        await self._voice.say(text, buttons=buttons, answers=answers)
+
+    async def session(self) -> AgentSession:
+        """The session of this address, opened or made if need be."""
+        self.last_used = self._services.clock.monotonic()
+        return await self._seat.get()
+
+    async def new_session(self, name: str = "") -> str:
+        """Begin a fresh session, after stopping the run; returns its id."""
+        await self.stop()
+        return (await self._seat.start_new(name)).id
+
+    async def resume_session(self, session_id: str) -> str:
+        """Go back to one of this address's sessions, by its id or a unique beginning of it; returns its name.
+
+        Raises:
+            UserMustAct: there is none, or more than one.
+        """
+        await self.stop()
+        return (await self._seat.switch(session_id)).name
+
+    async def delete_session(self, session_id: str) -> None:
+        """Delete one of this address's sessions for good, after stopping the run if it is the one at work.
+
+        Raises:
+            UserMustAct: there is none, or more than one.
+        """
+        found = await self._seat.find(session_id)
+        if self._seat.current is not None and self._seat.current.id == found.id:
+            await self.stop()
+        await self._seat.delete(found.id)
+
+    async def list_sessions(self) -> list[SessionSummary]:
+        return await self._seat.list()
+
+    async def stop(self) -> StopReport:
+        """Stop what is going on, at once; what waits is kept and answered next."""
+        kept = self._waiting
+        was_running = self._runs.active or self._preparing is not None
+        if self._preparing is not None:
+            self._preparing.cancel()
+        await self._runs.halt()
+        return StopReport(was_running=was_running, kept=kept)
+
+    @property
+    def _waiting(self) -> int:
+        session = self._seat.current
+        return len(self._line) + len(self._pending.held) + (len(session.queued) if session is not None else 0)
+
+    def status(self) -> ConversationStatus:
+        session = self._seat.current
+        return ConversationStatus(
+            running=self._runs.active,
+            queued=self._waiting,
+            running_tools=tuple(self._runs.tools.values()),
+            model=session.model.reference if session is not None else "",
+            context_tokens=session.context_tokens() if session is not None else 0,
+            context_window=session.model.context_window if session is not None else 0,
+            session_id=session.id if session is not None else None,
+            session_name=session.name if session is not None else "",
+        )
+
+    async def set_model(self, reference: str) -> None:
+        """Switch this session, and those that begin here from now on.
+
+        Raises:
+            UserMustAct: there is no such model.
+        """
+        session = await self._seat.get()
+        await session.set_model(reference)
+        await self._services.settings.change(self.place, model=session.model.reference)
+
+    async def set_thinking(self, level: ThinkingLevel) -> None:
+        await (await self._seat.get()).set_thinking(level)
+        await self._services.settings.change(self.place, thinking=level)
+
+    async def rename(self, text: str) -> None:
+        await (await self._seat.get()).set_name(text)
+
+    async def settings(self) -> ChatSettings:
+        """The place's settings as they are now."""
+        return await self._services.settings.get(self.place)
+
+    # The end
+
+    def leave(self) -> None:
+        """Begin nothing more; what waits stays in the inbox."""
+        self._leaving = True
+        self._line.changed.set()
+
+    async def settled(self) -> None:
+        """Wait until the run that is going on has ended."""
+        await self._runs.settled()
+
+    async def park(self) -> None:
+        """Cut the run so that the next start of the host takes it up again."""
+        self._runs.books.parked = True
+        await self._runs.halt()
+
+    async def close(self) -> None:
+        self.leave()
+        self._runs.books.parked = True  # what is cut here is not answered
+        await self._errands.close()
+        await self._seat.close()

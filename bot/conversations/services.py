@@ -1,0 +1,49 @@
+"""What all conversations of a host share."""
+
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from bot.conversations.attachments import Attachments
+from bot.conversations.session_seat import SessionOpener
+from bot.delivery import Inbox, Outbox
+from bot.settings import SettingsStore
+from features.commands import CommandRegistry
+from features.contracts.chat import Address, ChatChannel, Person
+from features.contracts.clock import Clock
+from features.contracts.events import SessionEvent
+from features.contracts.messages import AssistantMessage
+from features.contracts.sessions import TransactionWork
+from features.usage import UsageLedger
+
+if TYPE_CHECKING:
+    from bot.conversations.conversation import Conversation
+
+__all__ = ["ConversationServices"]
+
+
+class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
+    """``context`` makes what a command is given; ``publish`` tells every session event to whoever watches."""
+
+    inbox: Inbox
+    outbox: Outbox
+    settings: SettingsStore
+    opener: SessionOpener
+    channels: Mapping[str, ChatChannel]
+    attachments: Attachments
+    commands: CommandRegistry[Any]
+    context: Callable[["Conversation", Person, bool, bool], Any]
+    usage: UsageLedger
+    publish: Callable[[Address, SessionEvent], None]
+    clock: Clock
+    ids: Callable[[], str]
+
+    def spent(self, place: Address, zone: str, message: AssistantMessage) -> TransactionWork:
+        """SQL that enters what a model call cost, on the day that it is in the place's zone."""
+        return self.usage.record_work(str(place), f"{message.provider}/{message.model}", message.usage, day=self.today(zone))
+
+    def today(self, zone: str) -> date:
+        return self.clock.now().astimezone(ZoneInfo(zone)).date()

@@ -1,0 +1,126 @@
+"""What a session is given at once: one message, or several that belong together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from bot.delivery.inbox import StoredMessage
+from features.contracts.agent import Prompt
+from features.contracts.chat import Attachment, InboundMessage
+from features.contracts.clock import unix_ms
+from features.contracts.messages import ImageBlock
+
+__all__ = ["Fetched", "Turn", "as_message", "correction", "late_edit_note"]
+
+
+@dataclass(slots=True)
+class Fetched:
+    """What came of a turn's attachments: a line for the model about each, the pictures among them, and what has to be told the person."""
+
+    lines: list[str] = field(default_factory=list)
+    images: list[ImageBlock] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+class Turn:
+    """Messages on their way into a prompt.
+
+    ``edits`` are ids of edits that were worked in; they are taken in together with what they changed. ``notes`` stand before the text.
+    """
+
+    def __init__(self, messages: Sequence[StoredMessage]) -> None:
+        self.messages = list(messages)
+        self.edits: list[str] = []
+        self.notes: list[str] = []
+        self.fetched: Fetched | None = None
+
+    @property
+    def first(self) -> InboundMessage:
+        return self.messages[0].message
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return (*(stored.id for stored in self.messages), *self.edits)
+
+    @property
+    def owner(self) -> bool:
+        """Whether an owner said all of it."""
+        return all(stored.owner for stored in self.messages)
+
+    @property
+    def reply_to(self) -> str | None:
+        """In a group an answer says whom it answers."""
+        return self.first.ref if self.first.group else None
+
+    @property
+    def attachments(self) -> list[tuple[StoredMessage, Attachment]]:
+        return [(stored, attachment) for stored in self.messages for attachment in stored.message.attachments]
+
+    @property
+    def empty(self) -> bool:
+        return not any(stored.message.text.strip() or stored.message.attachments for stored in self.messages)
+
+    def joins(self, stored: StoredMessage) -> None:
+        self.messages.append(stored)
+        self.fetched = None
+
+    def takes_over(self, others: Sequence["Turn"]) -> None:
+        """Become one prompt with what was gathered after it."""
+        for other in others:
+            self.messages += other.messages
+            self.edits += other.edits
+            self.notes += other.notes
+        self.fetched = None
+
+    def edit(self, edit: StoredMessage) -> StoredMessage | None:
+        """Put an edit's text in place of the one it changes; None if that message is not among these."""
+        for index, stored in enumerate(self.messages):
+            if stored.message.ref is not None and stored.message.ref == edit.message.ref:
+                changed = msgspec.structs.replace(stored, message=msgspec.structs.replace(stored.message, text=edit.message.text))
+                self.messages[index] = changed
+                self.edits.append(edit.id)
+                return changed
+        return None
+
+    def prompt(self) -> Prompt:
+        fetched = self.fetched or Fetched()
+        parts = [*self.notes, *(self._said(group) for group in self._by_sender()), *fetched.lines]
+        return Prompt(
+            text="\n".join(part for part in parts if part),
+            images=tuple(fetched.images),
+            source_ids=self.ids,
+            timestamp=unix_ms(self.first.sent_at),
+            owner=self.owner,
+        )
+
+    def _by_sender(self) -> list[list[InboundMessage]]:
+        groups: list[list[InboundMessage]] = []
+        for stored in self.messages:
+            if groups and groups[-1][0].sender.id == stored.message.sender.id:
+                groups[-1].append(stored.message)
+            else:
+                groups.append([stored.message])
+        return groups
+
+    def _said(self, messages: list[InboundMessage]) -> str:
+        text = "\n".join(message.text for message in messages if message.text.strip())
+        return f"{messages[0].sender.name}: {text}" if messages[0].group else text
+
+
+def as_message(edit: StoredMessage) -> StoredMessage:
+    """An edit as if it had been said anew."""
+    return msgspec.structs.replace(edit, message=msgspec.structs.replace(edit.message, kind="message"))
+
+
+def correction(edit: StoredMessage) -> Turn:
+    """An edit of something that the run has taken in already, as a message of its own."""
+    turn = Turn([as_message(edit)])
+    turn.notes.append("(I have corrected my earlier message. It now reads:)")
+    return turn
+
+
+def late_edit_note(edit: StoredMessage) -> str:
+    """An edit of something that was answered already, for the next prompt."""
+    who = f"{edit.message.sender.name} has" if edit.message.group else "I have"
+    return f"({who} since changed an earlier message, which was answered already. It now reads: {edit.message.text})"

@@ -1,0 +1,38 @@
+"""What the host itself says in a chat."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from bot.delivery import Outbox
+from features.contracts.chat import Address, Button, OutboundMessage
+
+__all__ = ["Voice"]
+
+_answering: ContextVar[list[str] | None] = ContextVar("answering", default=None)
+
+
+class Voice:
+    """Speaks through the outbox of one address."""
+
+    def __init__(self, address: Address, outbox: Outbox) -> None:
+        self._address = address
+        self._outbox = outbox
+
+    async def say(self, text: str, *, buttons: Sequence[Sequence[Button]] = (), answers: Sequence[str] = ()) -> None:
+        asked = _answering.get()
+        if asked:
+            answers = (*answers, *asked)
+            asked.clear()
+        message = OutboundMessage(text=text, buttons=tuple(tuple(row) for row in buttons))
+        await self._outbox.post(self._address, message, answers=tuple(answers))
+
+    @contextmanager
+    def answering(self, message_id: str) -> Iterator[list[str]]:
+        """What is said first within answers this message; the list is empty once that has happened."""
+        asked = [message_id]
+        token = _answering.set(asked)
+        try:
+            yield asked
+        finally:
+            _answering.reset(token)

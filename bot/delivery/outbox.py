@@ -1,0 +1,251 @@
+"""What the host says: written down, then delivered, in order per chat."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from random import Random
+
+import msgspec
+
+from bot.delivery.delivery import COLUMNS, DRAFT_INTENDED, Delivery, forget, from_row, insert, note_draft, upsert
+from bot.delivery.errands import Errands, within
+from bot.delivery.lane import Lane, LaneServices
+from bot.delivery.schema import encode_outbound
+from features.contracts.chat import Address, ChatChannel, OutboundMessage
+from features.contracts.clock import Clock
+from features.contracts.database import Database, Transaction
+from features.contracts.errors import UserMustAct
+from features.contracts.sessions import TransactionWork
+
+__all__ = ["CutRun", "Outbox"]
+
+log = logging.getLogger("pumice.outbox")
+
+
+class CutRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of the drafts in a chat whose run was cut, perhaps more than once.
+
+    ``draft`` is one that is on show; ``uncertain`` says that there may be one whose id is not known. Their rows stay, under ``run_ids``,
+    until the answer takes their place.
+    """
+
+    run_ids: tuple[str, ...] = ()
+    draft: str | None = None
+    uncertain: bool = False
+
+
+class Outbox:
+    """One lane per address, with a sender while there is something to send.
+
+    Args:
+        redact: applied to every text that is posted.
+        refused: told of a message that a platform will never take, with the reason in words for people.
+        delivered: told of a message once the platform has all of it.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        channels: Mapping[str, ChatChannel],
+        *,
+        clock: Clock,
+        ids: Callable[[], str],
+        random: Random,
+        redact: Callable[[str], str] = str,
+        refused: Callable[[Delivery, str], Awaitable[None]] | None = None,
+        delivered: Callable[[Delivery], None] | None = None,
+    ) -> None:
+        self._database = database
+        self._channels = channels
+        self._clock = clock
+        self._ids = ids
+        self._redact = redact
+        self._services = LaneServices(
+            database=database,
+            channels=channels,
+            clock=clock,
+            random=random,
+            ids=ids,
+            refused=refused or _refused_silently,
+            delivered=delivered or _delivered_silently,
+        )
+        self._lanes: dict[Address, Lane] = {}
+        self._storing: dict[str, asyncio.Future[None]] = {}
+        self._errands = Errands(log, ids)
+
+    # Posting
+
+    async def post(self, address: Address, message: OutboundMessage, *, answers: tuple[str, ...] = ()) -> str:
+        """Put a message; it is on the disk when this returns, and goes out after what was posted to this address before.
+
+        Args:
+            answers: ids of the accepted messages that it answers; they are marked in the same commit.
+
+        Raises:
+            UserMustAct: no channel of that name is at work here.
+        """
+        if address.channel not in self._channels:
+            raise UserMustAct(f"Nothing can be sent to {address}: this host has no {address.channel} channel.")
+        lane = self._lane(address)
+        delivery = Delivery(id=self._ids(), address=address, message=self._clean(message), created_at=self._clock.now(), answers=answers)
+        delivery.state = "sending" if lane.empty else "pending"
+        await self._admit(lane, delivery, insert(delivery))
+        return delivery.id
+
+    async def _admit(self, lane: Lane, delivery: Delivery, work: TransactionWork) -> None:
+        # Shielded: whoever posts may be cancelled, and then the lane must still know whether the row is there.
+        storing = asyncio.ensure_future(self._database.write(work))
+        storing.add_done_callback(_retrieve)
+        if lane.takes:
+            self._storing[delivery.id] = storing
+            lane.push(delivery)
+        else:
+            lane.leave_in_database(storing)
+        self._start(lane)
+        await asyncio.shield(storing)
+
+    async def _stored(self, delivery: Delivery) -> bool:
+        storing = self._storing.get(delivery.id)
+        if storing is None:
+            return True
+        try:
+            await asyncio.wait([storing])
+            return not storing.cancelled() and storing.exception() is None
+        finally:
+            self._storing.pop(delivery.id, None)
+
+    # The one row of a run
+
+    def run_delivery(self, address: Address, message: OutboundMessage, *, run_id: str, answers: tuple[str, ...]) -> Delivery:
+        """A delivery that a run keeps until it is released; nothing is stored yet."""
+        return Delivery(
+            id=self._ids(), address=address, message=self._clean(message), created_at=self._clock.now(), run_id=run_id, answers=answers
+        )
+
+    def put(self, delivery: Delivery, *, final: bool, replaces: tuple[str, ...] = ()) -> TransactionWork:
+        """SQL that writes a run's row.
+
+        Args:
+            replaces: cut runs whose place it takes.
+            final: the run ends here as far as one can know. Then the row is written as ``sending`` where nothing is ahead of it, so that
+                nothing has to be written between now and the sending.
+        """
+        delivery.id = self._ids()
+        delivery.created_at = self._clock.now()
+        delivery.message = self._clean(delivery.message)
+        if final:
+            delivery.state = "pending" if delivery.address in self._lanes else "sending"
+        else:
+            delivery.state = "held"
+        return upsert(delivery, replaces)
+
+    async def write(self, work: TransactionWork) -> None:
+        await self._database.write(work)
+
+    def write_soon(self, work: TransactionWork) -> asyncio.Task[None]:
+        """Write without waiting for it; what fails is logged."""
+        return self._errands.start(self._database.write(work), name="outbox note")
+
+    def note_draft(self, run_id: str, ref: str) -> None:
+        """Keep the id of the draft of a run that is going on, without waiting."""
+        self.write_soon(note_draft(run_id, ref))
+
+    async def release(self, delivery: Delivery) -> None:
+        """Send the row of a run that has ended; it has been stored as it is."""
+        lane = self._lane(delivery.address)
+        if lane.takes:
+            lane.push(delivery)
+            self._start(lane)
+            return
+        delivery.state = "pending"
+        await self._admit(lane, delivery, upsert(delivery))
+
+    # Starting and ending
+
+    async def recover(self) -> dict[Address, CutRun]:
+        """Take up what an earlier process left, for the channels that are at work here.
+
+        What may have been sent is marked as a possible duplicate, unless its draft is known: replacing that once more changes nothing.
+
+        Returns:
+            the chats in which a run was cut that had shown at most a draft.
+        """
+        channels = tuple(self._channels)
+        addresses, cut = await self._database.write(lambda t: _recover(t, channels))
+        for address in addresses:
+            self._wake(address)
+        return cut
+
+    async def forget(self, cut: CutRun) -> None:
+        """Give up a cut run that nothing has to answer for."""
+        await self._database.write(forget(cut.run_ids))
+
+    async def drain(self, seconds: float) -> bool:
+        """Wait until everything is out, at most so long; False if something is left."""
+        return not len(self._errands) or await within(self._clock, seconds, self._errands.settle())
+
+    async def close(self) -> None:
+        await self._errands.close()
+
+    # Lanes
+
+    def _clean(self, message: OutboundMessage) -> OutboundMessage:
+        files = tuple(msgspec.structs.replace(file, caption=self._redact(file.caption)) for file in message.files)
+        return msgspec.structs.replace(message, text=self._redact(message.text), files=files)
+
+    def _lane(self, address: Address) -> Lane:
+        return self._lanes.get(address) or Lane(address, self._services)
+
+    def _wake(self, address: Address) -> None:
+        lane = self._lane(address)
+        lane.more = True
+        self._start(lane)
+
+    def _start(self, lane: Lane) -> None:
+        if lane.address not in self._lanes:
+            self._lanes[lane.address] = lane
+            self._errands.start(self._serve(lane), name=f"outbox {lane.address}")
+
+    async def _serve(self, lane: Lane) -> None:
+        try:
+            await lane.serve(self._stored)
+        finally:
+            del self._lanes[lane.address]
+
+
+def _recover(transaction: Transaction, channels: tuple[str, ...]) -> tuple[list[Address], dict[Address, CutRun]]:
+    sql = f"SELECT {COLUMNS} FROM outbox WHERE state IN ('held', 'pending', 'sending') ORDER BY position"  # noqa: S608
+    addresses: dict[Address, None] = {}
+    cut: dict[Address, CutRun] = {}
+    for row in transaction.fetch_all(sql):
+        delivery = from_row(row)
+        if delivery.address.channel not in channels:
+            continue
+        uncertain = row[7] == DRAFT_INTENDED
+        if not delivery.message.text and not delivery.message.files and delivery.run_id is not None:
+            known = cut.get(delivery.address, CutRun())
+            cut[delivery.address] = CutRun(
+                run_ids=(*known.run_ids, delivery.run_id),
+                draft=known.draft or delivery.draft,
+                uncertain=known.uncertain or uncertain,
+            )
+            continue
+        may_be_there = uncertain or (delivery.state == "sending" and (delivery.draft is None or delivery.done > 0))
+        message = msgspec.structs.replace(delivery.message, possible_duplicate=True) if may_be_there else delivery.message
+        transaction.execute("UPDATE outbox SET state = 'pending', message = ? WHERE id = ?", (encode_outbound(message), delivery.id))
+        addresses[delivery.address] = None
+    return list(addresses), cut
+
+
+def _retrieve(task: asyncio.Future[None]) -> None:
+    """Whoever posted may be gone; the failure is told once, here or there."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.warning("a message could not be stored", extra={"facts": {"error": type(error).__name__}})
+
+
+async def _refused_silently(delivery: Delivery, reason: str) -> None:
+    return None
+
+
+def _delivered_silently(delivery: Delivery) -> None:
+    return None

@@ -1,0 +1,226 @@
+"""The books of a run: which messages it took in, and what it owes for them."""
+
+import logging
+from collections.abc import Callable
+
+import msgspec
+
+from bot.delivery.delivery import DRAFT_INTENDED, Delivery, Outcome, intend_draft
+from bot.delivery.inbox import consumed
+from bot.delivery.outbox import Outbox
+from bot.delivery.wording import closing_text, failure_text
+from features.contracts.agent import RunOutcome
+from features.contracts.chat import Address, OutboundMessage
+from features.contracts.database import Transaction
+from features.contracts.messages import AssistantMessage, ToolCall, message_text
+from features.contracts.sessions import MessageEntry, SessionEntry, TransactionWork
+
+__all__ = ["RunBooks", "RunStart"]
+
+log = logging.getLogger("pumice.run_books")
+
+
+class RunStart(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known before a run begins.
+
+    ``answers`` are messages that an earlier, cut run (``run_id``) took in already; ``draft`` is what that run left on show, and
+    ``uncertain`` says that it may have left something whose id nobody knows; ``replaces`` are the cut runs themselves.
+    """
+
+    reply_to: str | None = None
+    run_id: str | None = None
+    answers: tuple[str, ...] = ()
+    draft: str | None = None
+    uncertain: bool = False
+    replaces: tuple[str, ...] = ()
+
+
+class RunBooks:
+    """Implements ``EntryJournal`` for the session of one conversation; one run at a time.
+
+    - A prompt's messages are marked as consumed in the commit that stores the prompt.
+    - An answer is in the outbox, and what it answers is marked, in the commit that stores the answer. Until the run has ended the row is
+      held; ``settle`` lets it go, rewritten only if more has been said since.
+    - A run that is ``parked`` leaves its messages unanswered, so that the next start takes it up again.
+
+    Args:
+        usage: SQL that enters what a model call has cost.
+        more_to_come: whether the session has messages that the run will still take in.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        outbox: Outbox,
+        *,
+        ids: Callable[[], str],
+        usage: Callable[[AssistantMessage], TransactionWork],
+        more_to_come: Callable[[], bool],
+    ) -> None:
+        self.address = address
+        self.session_id = ""
+        self.parked = False
+        self._outbox = outbox
+        self._ids = ids
+        self._usage = usage
+        self._more_to_come = more_to_come
+        self.begin(RunStart())
+
+    def begin(self, start: RunStart) -> None:
+        """Open the books of the next run."""
+        self._start = start
+        self._run_id = start.run_id
+        self._texts: list[str] = []
+        self._answers = list(start.answers)
+        self._draft = start.draft
+        self._delivery: Delivery | None = None
+        self._written: tuple[str, tuple[str, ...], Outcome] | None = None
+
+    @property
+    def run_id(self) -> str | None:
+        return self._run_id
+
+    @property
+    def message_ids(self) -> tuple[str, ...]:
+        """The messages that the run has taken in so far."""
+        return tuple(self._answers)
+
+    def __call__(self, run_id: str, entry: SessionEntry, source_ids: tuple[str, ...]) -> TransactionWork | None:
+        self._run_id = run_id
+        if not isinstance(entry, MessageEntry):
+            return None
+        if isinstance(entry.message, AssistantMessage):
+            return self._assistant(entry.message)
+        if not source_ids:
+            return None
+        self._answers += source_ids
+        return _joined(consumed(source_ids, run_id=run_id, session_id=self.session_id, entry_id=entry.id), self._reopened())
+
+    def _assistant(self, message: AssistantMessage) -> TransactionWork:
+        spent = self._usage(message)
+        if any(isinstance(block, ToolCall) for block in message.content):
+            return spent
+        if message.stop_reason in ("stop", "length"):
+            if text := message_text(message).strip():
+                self._texts.append(text)
+            if not text:  # the agent may ask once more for a word; what it says in the end is settled then
+                return spent
+            return _joined(spent, self._row("\n\n".join(self._texts), "success", final=not self._more_to_come()))
+        if message.stop_reason == "aborted" and not self.parked:
+            said = [*self._texts, message_text(message).strip()]
+            return _joined(spent, self._row("\n\n".join(text for text in said if text), "aborted", final=True))
+        return spent
+
+    def _reopened(self) -> TransactionWork | None:
+        """The run goes on although it seemed to end: its row is not to be sent yet."""
+        if self._delivery is None or self._written is None or self._delivery.state == "held":
+            return None
+        return self._outbox.put(self._delivery, final=False)
+
+    def _row(self, said: str, outcome: Outcome, *, final: bool, failure: str = "") -> TransactionWork:
+        assert self._run_id is not None
+        text = closing_text(said, outcome=outcome, failure=failure)
+        answers = tuple(self._answers)
+        message = OutboundMessage(
+            text=text, reply_to=self._start.reply_to, possible_duplicate=self._start.uncertain and self._draft is None
+        )
+        if self._delivery is None:
+            self._delivery = self._outbox.run_delivery(self.address, message, run_id=self._run_id, answers=answers)
+        self._delivery.message = message
+        self._delivery.answers = answers
+        self._delivery.outcome = outcome
+        self._delivery.draft = self._draft
+        self._written = (text, answers, outcome)
+        return self._outbox.put(self._delivery, final=final, replaces=self._start.replaces)
+
+    # The draft
+
+    async def intend_draft(self) -> bool:
+        """Note that a draft is about to be shown; returns when that is on the disk.
+
+        Returns:
+            False if none may be shown: the cut run left one, which the answer replaces, or may have left one, which the answer mentions.
+        """
+        if self._run_id is None or self._start.draft is not None or self._start.uncertain:
+            return False
+        if self._draft is not None:
+            return True
+        self._draft = DRAFT_INTENDED
+        stub = self._outbox.run_delivery(self.address, OutboundMessage(), run_id=self._run_id, answers=())
+        await self._outbox.write(intend_draft(stub))
+        return True
+
+    def draft_shown(self, ref: str) -> None:
+        """Keep the id of the draft, without waiting."""
+        self._draft = ref
+        if self._run_id is not None:
+            self._outbox.note_draft(self._run_id, ref)
+
+    def draft_left(self, ref: str | None) -> None:
+        """The live view has ended; ``ref`` is what it left on show. Without a view of its own a run keeps what an earlier one left."""
+        if ref is not None or self._draft == DRAFT_INTENDED:
+            self._draft = ref
+
+    # The end
+
+    async def settle(self, outcome: RunOutcome, *, asked: tuple[str, ...] = ()) -> None:
+        """Deliver what the run owes. A failure is logged in full under the id that the person reads.
+
+        Args:
+            asked: the messages it was started for, which are answered by this even if they could not be taken in.
+        """
+        if self.parked and outcome.outcome == "aborted":
+            return
+        self._add_answers(asked)
+        failure = ""
+        if outcome.outcome == "error":
+            error_id = self._ids()
+            facts = {
+                "chat": str(self.address),
+                "error_id": error_id,
+                "kind": outcome.failure.kind if outcome.failure else "unknown",
+                "error": outcome.failure.message if outcome.failure else "",
+            }
+            log.error("run failed", extra={"facts": facts})
+            failure = failure_text(outcome.failure, error_id)
+        await self._close(outcome.text, outcome.outcome, failure)
+
+    async def fail(self, text: str, *, answers: tuple[str, ...] = ()) -> None:
+        """Deliver an end that the agent did not give: a defect, or a session that cannot be had.
+
+        Args:
+            answers: messages that are answered by this although no run took them in.
+        """
+        self._add_answers(answers)
+        if self._run_id is None:
+            message = OutboundMessage(text=text, reply_to=self._start.reply_to)
+            await self._outbox.post(self.address, message, answers=self.message_ids)
+        else:
+            await self._close("\n\n".join(self._texts), "error", text)
+
+    def _add_answers(self, message_ids: tuple[str, ...]) -> None:
+        self._answers += [message_id for message_id in message_ids if message_id not in self._answers]
+
+    async def _close(self, said: str, outcome: Outcome, failure: str) -> None:
+        text = closing_text(said, outcome=outcome, failure=failure)
+        if self._run_id is None:
+            await self._outbox.post(self.address, OutboundMessage(text=text, reply_to=self._start.reply_to), answers=self.message_ids)
+            return
+        delivery = self._delivery
+        if delivery is None or self._written != (text, self.message_ids, outcome) or delivery.state == "held":
+            await self._outbox.write(self._row(said, outcome, final=True, failure=failure))
+            delivery = self._delivery
+        assert delivery is not None
+        delivery.draft = self._draft or None
+        self._delivery = None
+        await self._outbox.release(delivery)
+
+
+def _joined(*works: TransactionWork | None) -> TransactionWork:
+    parts = [work for work in works if work is not None]
+
+    def work(transaction: Transaction) -> None:
+        for part in parts:
+            part(transaction)
+
+    return work

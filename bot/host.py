@@ -1,0 +1,288 @@
+"""The composition root: everything is made here, entered in the order of the floors, and left in reverse.
+
+::
+
+    starting --recovered--> running --cancelled--> stopping: channels hear no more
+                                                             runs may end by themselves for 5 s, then they are parked
+                                                             the outbox is emptied for 2 s
+                                                             http, conversations, database are closed
+"""
+
+import asyncio
+import logging
+import os
+import random as random_module
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from random import Random
+from types import TracebackType
+from typing import Self
+
+from bot.access import Access
+from bot.chat_commands import CommandContext, CommandServices, chat_commands
+from bot.config import Config
+from bot.conversations import Conversation, Conversations
+from bot.conversations.attachments import Attachments
+from bot.conversations.services import ConversationServices
+from bot.conversations.session_seat import SessionOpener
+from bot.delivery import Inbox, Outbox, StoredMessage
+from bot.delivery.chat_log import ChatLog
+from bot.delivery.delivery import Delivery
+from bot.delivery.errands import Errands, within
+from bot.delivery.inbox import Judgement
+from bot.host_desk import HostDesk, HostState
+from bot.host_parts import default_settings, make_channels, make_models, make_sessions, make_tools
+from bot.http.auth import load_or_create_token
+from bot.http.events import EventHub
+from bot.lock import DataDirectoryLock
+from bot.migrations import all_migrations
+from bot.settings import SettingsStore
+from channels.web import UploadStore
+from features.commands import CommandRegistry
+from features.contracts.chat import Address, ChatChannel, InboundMessage, OutboundMessage, Person
+from features.contracts.clock import Clock
+from features.contracts.errors import OperatorMustAct, PumiceError, UserMustAct
+from features.processes import HostProcessHardening, SecretRedactor
+from features.sessions import DatabaseSessionStore
+from features.storage import Database
+from features.usage import UsageLedger
+from workspaces import Workspaces
+
+__all__ = ["Host", "run_host"]
+
+log = logging.getLogger("pumice.host")
+
+_RUNS_MAY_END_S = 5.0
+_OUTBOX_MAY_EMPTY_S = 2.0
+_CHANNELS_MAY_END_S = 1.0
+_FORCED_AFTER_S = 10.0
+_CHANNEL_AGAIN_S = 5.0
+_OWNERS_TOLD_EVERY_S = 3600.0
+
+
+class Host:
+    """Works while it is entered.
+
+    Args:
+        channels: names of channels, or channels of one's own, in place of those that the configuration enables.
+
+    Raises:
+        OperatorMustAct: on entering, for what is not as it has to be; nothing is left running then.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        clock: Clock,
+        ids: Callable[[], str],
+        random: Random,
+        channels: Iterable[str | ChatChannel] | None = None,
+    ) -> None:
+        self.config = config
+        self.redactor = SecretRedactor()
+        self._clock = clock
+        self._ids = ids
+        self._random = random
+        self._wanted = channels
+        self._state: HostState = "starting"
+        self._stack = AsyncExitStack()
+        self._listening = Errands(log, ids)
+        self._errands = Errands(log, ids)
+        self._told: dict[Address, float] = {}
+        for key, value in config.secrets:
+            self.redactor.add(value, name=key)
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            with _starting("the data directory"):
+                stack.enter_context(DataDirectoryLock(self.config.host.data_dir))
+                token = load_or_create_token(self.config.host.data_dir, self.config.http.token)
+                self.redactor.add(token, name="http.token")
+            if self.config.processes.harden:
+                for warning in HostProcessHardening().apply():
+                    log.warning("not hardened", extra={"facts": {"reason": warning}})
+            with _starting("the database"):
+                self.database = await stack.enter_async_context(Database(self.config.database_path, all_migrations()))
+            with _starting("the chats"):
+                await self._compose(stack)
+                await self._recover(stack)
+            with _starting("the web server"):
+                await self._serve_http(stack, token)
+            self._state = "running"
+            log.info("host started", extra={"facts": {"channels": sorted(self.channels), "data_dir": str(self.config.host.data_dir)}})
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._state = "stopping"
+        log.info("host stopping")
+        self.conversations.leave()
+        await within(self._clock, _CHANNELS_MAY_END_S, self._listening.close())
+        await self.conversations.settle(_RUNS_MAY_END_S)
+        if not await self.outbox.drain(_OUTBOX_MAY_EMPTY_S):
+            log.info("some messages go out at the next start")
+        await self._stack.aclose()
+        log.info("host stopped")
+
+    @property
+    def url(self) -> str:
+        return self._http.url
+
+    def login_link(self) -> str:
+        """A link that opens the page once."""
+        return self._http.login_link()
+
+    async def _compose(self, stack: AsyncExitStack) -> None:
+        config, clock, ids = self.config, self._clock, self._ids
+        uploads = UploadStore(config.host.data_dir / "uploads")
+        workspaces = Workspaces(config.host.data_dir / "workspaces")
+        store = DatabaseSessionStore(self.database)
+        settings = SettingsStore(self.database, default_settings(config))
+        usage = UsageLedger(self.database, clock)
+        models = make_models(config, clock=clock, ids=ids)
+        stack.push_async_callback(models.close)
+        self._check_default_model(models.resolve)
+        self._access = Access(config.access, self.database, clock, self._random)
+        await self._access.load()
+        self.channels = make_channels(config, uploads, self._wanted, clock=clock, random=self._random)
+        self.events = EventHub(clock)
+        self.commands: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
+        self.outbox = Outbox(
+            self.database, self.channels, clock=clock, ids=ids, random=self._random,
+            redact=self.redactor.redact, refused=self._delivery_refused, delivered=lambda delivery: self.desk.delivered(delivery),
+        )  # fmt: skip
+        stack.push_async_callback(self.outbox.close)
+        self.inbox = Inbox(self.database, self._access, clock=clock, ids=ids, hand_over=self._hand_over, refused=self._say_refusal)
+        stack.push_async_callback(self.inbox.close)
+        command_services = CommandServices(
+            models=models, settings=settings, usage=usage, access=self._access, registry=self.commands, clock=clock,
+            channels_health=lambda: {name: channel.health() for name, channel in self.channels.items()},
+        )  # fmt: skip
+
+        def context(conversation: Conversation, sender: Person, owner: bool, group: bool) -> CommandContext:
+            return CommandContext(conversation=conversation, sender=sender, owner=owner, group=group, services=command_services)
+
+        opener = SessionOpener(
+            make_sessions(config, store, models, self.redactor, clock=clock, ids=ids, random=self._random),
+            store, settings, workspaces, tools=make_tools(config, self.redactor), post=self.outbox.post, roots=config.tools.roots,
+        )  # fmt: skip
+        self.conversations = Conversations(
+            ConversationServices(
+                inbox=self.inbox, outbox=self.outbox, settings=settings, opener=opener, channels=self.channels,
+                attachments=Attachments(workspaces, uploads, clock), commands=self.commands, context=context, usage=usage,
+                publish=self.events.publish, clock=clock, ids=ids,
+            ),
+            idle_evict_minutes=config.chat.idle_evict_minutes,
+        )  # fmt: skip
+        stack.push_async_callback(self.conversations.close)
+        self.desk = HostDesk(
+            events=self.events, channels=self.channels, conversations=self.conversations, inbox=self.inbox, outbox=self.outbox,
+            log=ChatLog(self.database), store=store, usage=usage, access=self._access, uploads=uploads, commands=self.commands,
+            state=lambda: self._state, clock=clock, ids=ids,
+        )  # fmt: skip
+        stack.push_async_callback(self._errands.close)
+
+    async def _recover(self, stack: AsyncExitStack) -> None:
+        """Take up what is left from before, then listen: what is new queues behind what is old."""
+        cut = await self.outbox.recover()
+        await self.conversations.recover(cut)
+        stack.push_async_callback(self._listening.close)
+        for channel in self.channels.values():
+            self._listening.start(self._listen(channel), name=f"channel {channel.name}")
+        self._listening.start(self.conversations.sweep(), name="idle sweep")
+
+    async def _serve_http(self, stack: AsyncExitStack, token: str) -> None:
+        from bot.http.server import HttpServer
+
+        http = self.config.http
+        server = HttpServer(
+            self.desk, token=token, data_dir=self.config.host.data_dir, clock=self._clock,
+            host=http.host, port=http.port, public_url=http.public_url,
+        )  # fmt: skip
+        self._http = await stack.enter_async_context(server)
+
+    async def _listen(self, channel: ChatChannel) -> None:
+        """A channel survives every fault of its platform; this is for its own defects."""
+        self._errands.start(channel.announce_commands(self.commands.menu()), name=f"commands {channel.name}")
+        while True:
+            try:
+                await channel.run(self.inbox)
+            except Exception:
+                error_id = self._ids()
+                log.exception("channel broke", extra={"facts": {"channel": channel.name, "error_id": error_id}})
+            await self._clock.sleep(_CHANNEL_AGAIN_S)
+
+    def _check_default_model(self, resolve: Callable[[str], object]) -> None:
+        try:
+            resolve(self.config.models.default)
+        except UserMustAct as error:
+            raise OperatorMustAct(f"models.default is {self.config.models.default!r}. {error}") from None
+
+    # What the parts tell each other
+
+    def _hand_over(self, stored: StoredMessage) -> None:
+        self.desk.received(stored)
+        self.conversations.dispatch(stored)
+
+    async def _say_refusal(self, message: InboundMessage, verdict: Judgement) -> None:
+        if verdict.reply is not None:
+            await self.outbox.post(message.address, OutboundMessage(text=verdict.reply, reply_to=message.ref if message.group else None))
+        if verdict.tell_owners is not None:
+            await self._tell_owners(verdict.tell_owners)
+
+    async def _delivery_refused(self, delivery: Delivery, reason: str) -> None:
+        await self.conversations.delivery_refused(delivery, reason)
+        now = self._clock.monotonic()
+        self._told = {address: at for address, at in self._told.items() if now - at < _OWNERS_TOLD_EVERY_S}
+        if delivery.address not in self._told and delivery.address not in await self._owner_chats():
+            self._told[delivery.address] = now
+            await self._tell_owners(f"I cannot deliver to {delivery.address}: {reason}")
+
+    async def _tell_owners(self, text: str) -> None:
+        for address in await self._owner_chats():
+            await self.outbox.post(address, OutboundMessage(text=text))
+
+    async def _owner_chats(self) -> list[Address]:
+        """Where owners can be written to: a person's id is also that of the private chat with them."""
+        owners = [Address.parse(member.id) for member in await self._access.members() if member.owner and member.kind == "user"]
+        return [address for address in owners if address.channel in self.channels and address.channel not in ("web", "console")]
+
+
+@contextmanager
+def _starting(what: str) -> Iterator[None]:
+    """Name what could not be started."""
+    try:
+        yield
+    except (PumiceError, asyncio.CancelledError):
+        raise
+    except Exception as error:
+        raise OperatorMustAct(f"{what} could not be started: {type(error).__name__}: {error}. The log has the rest.") from error
+
+
+async def run_host(config: Config) -> int:
+    """Run until cancelled; then settle, and return. A process that does not end in time is ended."""
+    from bot.clock import SystemClock
+    from bot.ids import new_id
+    from bot.logs import configure_logs
+
+    host = Host(config, clock=SystemClock(), ids=new_id, random=random_module.SystemRandom())
+    configure_logs(config.host.log_level, host.redactor, json=not sys.stderr.isatty())
+    for warning in config.warnings:
+        log.warning(warning)
+    async with host:
+        print(f"Pumice is at {host.login_link()}", flush=True)  # noqa: T201 - the one line that whoever starts it waits for
+        try:
+            await asyncio.Event().wait()
+        finally:
+            _force_later()
+    return 0
+
+
+def _force_later() -> None:
+    """Whatever hangs, the process is gone in time; a thread, because it may be the loop that hangs."""
+    timer = threading.Timer(_FORCED_AFTER_S, os._exit, (1,))
+    timer.daemon = True
+    timer.start()
