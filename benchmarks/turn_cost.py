@@ -11,14 +11,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from bot.host import Host
-from bot.testing import LoopbackChannel
-
 from benchmarks.measure import percentile, report
 from benchmarks.stage import model_server
 from bot.clock import SystemClock
 from bot.config import load_config
+from bot.host import Host
 from bot.ids import new_id
+from bot.testing import LoopbackChannel
 from features.contracts.clock import unix_ms
 from features.contracts.messages import AssistantMessage, TextBlock, Usage, UserMessage
 from features.sessions import DatabaseSessionStore, SessionManager

@@ -8,8 +8,7 @@ import click
 
 from bot.cli.connection import HostedChat
 from bot.http.client import HostClient
-from channels.console import TerminalChat, one_answer
-from channels.console.said_files import said_files
+from channels.console import TerminalChat, one_answer, said_files
 from features.contracts.chat import Address
 from features.contracts.errors import PumiceError
 

@@ -18,7 +18,7 @@ from bot.http.host_view import HostView
 from bot.http.openapi import openapi_document
 from bot.http.operations import Operation, routes
 from bot.http.owner_api import OwnerApi
-from channels.web.page import page_file
+from channels.web import page_file
 from features.contracts.clock import Clock
 from features.contracts.errors import PumiceError
 

@@ -5,6 +5,7 @@ Failure: none of its own; a message counts as delivered once it is in the chat's
 """
 
 from channels.web.channel import WebChannel
+from channels.web.page import page_file
 from channels.web.uploads import UploadStore
 
-__all__ = ["UploadStore", "WebChannel"]
+__all__ = ["UploadStore", "WebChannel", "page_file"]

@@ -62,6 +62,4 @@ class FindTool:
             if len(lines) >= limit:
                 break
         notices = [f"{limit} results limit reached. Use limit={limit * 2} for more, or refine pattern"] if len(lines) >= limit else []
-        return listing(
-            lines, empty="No files found matching pattern", notices=notices, max_bytes=self._max_bytes, is_partial=stop.expired
-        )
+        return listing(lines, empty="No files found matching pattern", notices=notices, max_bytes=self._max_bytes, is_partial=stop.expired)

@@ -90,7 +90,6 @@ def _line_starts(lines: list[str]) -> list[int]:
 
 def _line_of(starts: list[int], offset: int) -> int:
 
-
     return bisect_right(starts, offset) - 1
 
 

@@ -35,8 +35,8 @@ def regex_test(pattern: str, *, ignore_case: bool = False) -> LineTest:
         return jsonschema_rs.validator_for(schema, pattern_options=options).is_valid
     except (jsonschema_rs.ValidationError, ValueError):
         raise ModelMustAct(
-            f"{pattern!r} is no regular expression that grep understands. It takes ripgrep's kind, without look-around and back-references; "
-            "set literal to search for the text as it stands"
+            f"{pattern!r} is no regular expression that grep understands. It takes ripgrep's kind, without look-around and "
+            "back-references; set literal to search for the text as it stands"
         ) from None
 
 

@@ -27,7 +27,9 @@ class LsTool:
     execution: Literal["parallel", "sequential"] = "parallel"
     spec = ToolSpec(
         name="ls",
-        description=f"List a folder, hidden entries too; folders end in a slash. At most {_DEFAULT_LIMIT} entries unless limit says otherwise.",
+        description=(
+            f"List a folder, hidden entries too; folders end in a slash. At most {_DEFAULT_LIMIT} entries unless limit says otherwise."
+        ),
         parameters={
             "type": "object",
             "properties": {

@@ -26,4 +26,4 @@ def spellings(written: str, *, guess: bool) -> list[str]:
         plain.replace("'", "\u2019"),
         decomposed.replace("'", "\u2019"),
     ]
-    return list(dict.fromkeys([written, plain, *variants])) + [plain]
+    return [*dict.fromkeys([written, plain, *variants]), plain]

@@ -33,8 +33,8 @@ class ReadTool:
         self.spec = ToolSpec(
             name="read",
             description=(
-                f"Show a file. Of a text you get at most {max_lines} lines or {size_text(max_bytes)}, whichever ends first; go on with offset. "
-                "Images (PNG, JPEG, GIF, WebP) are shown as images."
+                f"Show a file. Of a text you get at most {max_lines} lines or {size_text(max_bytes)}, whichever ends first; go on with "
+                "offset. Images (PNG, JPEG, GIF, WebP) are shown as images."
             ),
             parameters={
                 "type": "object",
@@ -58,7 +58,9 @@ class ReadTool:
             file.seek(0)
             if (mime_type := image_type(head)) is not None:
                 if size > MAX_IMAGE_BYTES:
-                    raise ModelMustAct(f"{located.written} is an image of {size_text(size)}; at most {size_text(MAX_IMAGE_BYTES)} can be read")
+                    raise ModelMustAct(
+                        f"{located.written} is an image of {size_text(size)}; at most {size_text(MAX_IMAGE_BYTES)} can be read"
+                    )
                 image = fit_image(file.read(), mime_type, located.written)
                 text = f"Read image file [{image.block.mime_type}]" + (f"\n{image.note}" if image.note else "")
                 return ToolResult(content=[TextBlock(text=text), image.block])
@@ -121,7 +123,9 @@ class _Window:
         text = "\n".join(self._lines)
         if last >= self._total and not self._bytes_ran_out and self.counted_all:
             return text_result(text or "(an empty line)")
-        return text_result(f"{text}\n\n{self._notice(located, last)}", details=None if self._only_limited() else self._truncation(text).details())
+        return text_result(
+            f"{text}\n\n{self._notice(located, last)}", details=None if self._only_limited() else self._truncation(text).details()
+        )
 
     def _only_limited(self) -> bool:
         return self._limited_by_caller and not self._bytes_ran_out

@@ -68,7 +68,7 @@ def _copied(call: ToolInvocation, path: str, caption: str, stop: Stop) -> tuple[
     files = WorkspaceFiles(call.context)
     located = files.locate(path)
     if located.is_hosts and not _is_scratch(located, call.context.scratch):
-        raise ModelMustAct(f"{path} is in {HOST_FOLDER}/; of that folder only what is in {HOST_FOLDER}/tmp can be sent")
+        raise ModelMustAct(f"{path} is in {HOST_FOLDER}/; of that folder only what is in {HOST_FOLDER}/tmp can be sent")  # noqa: S108 - a folder of the workspace
     with files.open_file(located) as (source, size):
         if size > _MAX_BYTES:
             raise ModelMustAct(

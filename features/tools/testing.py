@@ -44,9 +44,7 @@ class ToolBench:
         assert tool is not None, name
         self.calls += 1
         checked = self.registry.validate(tool, arguments)
-        return await tool.run(
-            ToolInvocation(id=f"call-{self.calls}", arguments=checked, context=self.context, report=self.reports.append)
-        )
+        return await tool.run(ToolInvocation(id=f"call-{self.calls}", arguments=checked, context=self.context, report=self.reports.append))
 
     async def text(self, name: str, **arguments: Any) -> str:
         return result_text(await self.run(name, **arguments))

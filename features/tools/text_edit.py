@@ -1,5 +1,6 @@
 """Replacing parts of a text and nothing else."""
 
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -42,7 +43,7 @@ def replacements(text: str, edits: Sequence[tuple[str, str]], name: str) -> list
         else:
             found.append(Replacement(start=start, end=end, new=_with_ending(new, _ending_at(text, start, end))))
     found.sort(key=lambda replacement: (replacement.start, replacement.end))
-    for before, after in zip(found, found[1:], strict=False):
+    for before, after in itertools.pairwise(found):
         if after.start < before.end:
             errors.append(f"Two edits of {name} overlap. Make one edit of them.")
     if errors:

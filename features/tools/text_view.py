@@ -108,7 +108,8 @@ def _add_line(view: TextView, line: str, start: int) -> None:
     wanted = _normalised_line(line)
     pieces = [(_plain(line[begin:end]), begin, end) for begin, end in _clusters(line)]
     if "".join(text for text, _, _ in pieces).rstrip() != wanted:
-        view.add(wanted, start, start + len(line), copied=False)  # this script composes in ways of its own; the line can be matched as a whole
+        # This script composes in ways of its own; the line can be matched as a whole.
+        view.add(wanted, start, start + len(line), copied=False)
         return
     left = len(wanted)
     for text, begin, end in pieces:

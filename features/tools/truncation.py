@@ -91,7 +91,16 @@ def _fitting(lines: list[str], max_lines: int, max_bytes: int) -> tuple[int, int
 
 
 def _truncation(
-    text: str, lines: list[str], content: str, kept: int, size: int, max_lines: int, max_bytes: int, *, first: bool = False, last: bool = False
+    text: str,
+    lines: list[str],
+    content: str,
+    kept: int,
+    size: int,
+    max_lines: int,
+    max_bytes: int,
+    *,
+    first: bool = False,
+    last: bool = False,
 ) -> Truncation:
     cut = kept < len(lines)
     return Truncation(

@@ -1,5 +1,7 @@
 """An import contract: a slice is reached only through its package, or through its ``testing`` module."""
 
+from typing import Any
+
 from grimp import ImportGraph
 from importlinter import Contract, ContractCheck, fields, output
 
@@ -9,8 +11,8 @@ __all__ = ["SliceEntryContract"]
 class SliceEntryContract(Contract):
     """``rooms`` are packages whose direct children are slices; ``open`` names the slices whose modules anybody may import."""
 
-    rooms = fields.ListField(subfield=fields.StringField())
-    open = fields.ListField(subfield=fields.StringField(), required=False, default=[])
+    rooms: Any = fields.ListField(subfield=fields.StringField())
+    open: Any = fields.ListField(subfield=fields.StringField(), required=False, default=[])
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
         slices = {child for room in self.rooms for child in graph.find_children(room)} - set(self.open)
