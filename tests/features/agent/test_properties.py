@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
@@ -11,7 +12,7 @@ from features.agent.testing import FunctionTool, Step, answers, breaks_off, call
 from features.contracts.errors import ModelMustAct, OperatorMustAct
 from features.contracts.messages import AssistantMessage, ToolCall
 from features.contracts.tools import ToolInvocation, ToolResult, text_result
-from tests.features.agent.rig import CountingStore, Rig, check_grammar, check_results, roles, say, shown, texts
+from tests.features.agent.rig import CountingStore, Rig, check_grammar, check_results, roles, say, shown, texts, until
 
 TOOLS = ("quick", "slow", "fails", "breaks", "alone", "ghost")
 FAILURES = ("rate_limit", "overloaded", "server", "network", "auth", "overflow")
@@ -96,12 +97,14 @@ async def one_run(folder: Path, steps: list[Step], people: list[tuple[int, str]]
     r = Rig(folder, *steps, *[answers("end")] * 20, tools=tools(), store=store)
     session = await r.open(max_turns=6)
     run = asyncio.create_task(session.prompt(say("u", "m0")))
+    await asyncio.sleep(0)
     said = {"u"}
     for step in range(stop_after):
         for number, (after, doing) in enumerate(people):
             if after == step and session.running:
                 if doing == "model":
-                    await session.set_model("scripted/one")
+                    with suppress(OperatorMustAct):
+                        await session.set_model("scripted/one")
                 else:
                     said.add(f"p{number}")
                     await session.prompt(say(f"p{number}", f"m{number + 1}"), when_busy=doing)  # type: ignore[arg-type]
@@ -114,6 +117,7 @@ async def one_run(folder: Path, steps: list[Step], people: list[tuple[int, str]]
         await session.close()
     else:
         await session.abort()
+    await until(run.done)
     [outcome] = await asyncio.gather(run, return_exceptions=True)
 
     check_grammar(r.events)
