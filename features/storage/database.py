@@ -30,8 +30,8 @@ _MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024
 class Database:
     """Implements ``features.contracts.database.Database`` over one SQLite file in WAL mode.
 
-    The file and its folder are made where they are missing, for the host's user alone. Nobody else may write to the file meanwhile for
-    more than five seconds; the host's lock on its data directory sees to that.
+    The file and its folder are made where they are missing, for the host's user alone. A file is opened by one ``Database`` of one process;
+    the host's lock on its data directory sees to that. Another program's lock on it is waited for up to five seconds.
 
     Args:
         migrations: those of every slice that is in use, a slice once.

@@ -1,6 +1,8 @@
 """Which files are opened, which are refused, and that a refused one is left as it is."""
 
+import asyncio
 import hashlib
+import itertools
 import random
 import sqlite3
 import stat
@@ -14,6 +16,7 @@ import pytest
 from features.contracts.database import Migrations, Transaction
 from features.contracts.errors import OperatorMustAct
 from features.storage import Database
+from features.storage.connection import open_connection
 from tests.features.storage.works import add, texts
 
 
@@ -286,3 +289,42 @@ async def test_a_work_on_a_file_named_like_sqlites_memory_is_on_the_disk(
                 return seen
 
             assert await database.write(work) == expected
+
+
+async def test_a_connection_that_cannot_be_made_leaves_no_thread(tmp_path: Path) -> None:
+    """Its thread is no daemon and would keep a failed start from exiting."""
+
+    def refuse(_: sqlite3.Connection) -> None:
+        raise LookupError("no")
+
+    before = threading.active_count()
+    with pytest.raises(sqlite3.OperationalError, match="unable to open"):
+        await open_connection(tmp_path / "missing" / "state.db", refuse)
+    assert threading.active_count() == before
+    with pytest.raises(LookupError):
+        await open_connection(tmp_path / "state.db", refuse)
+
+    assert threading.active_count() == before
+
+
+async def test_a_start_that_is_cancelled_at_any_point_leaves_no_thread_and_a_good_file(tmp_path: Path, notes: Sequence[Migrations]) -> None:
+    """An impatient operator presses Ctrl-C while the host comes up."""
+    before = threading.active_count()
+    for steps in itertools.count():
+        path = tmp_path / f"{steps}.db"
+        database = Database(path, notes)
+        starting = asyncio.create_task(database.__aenter__())
+        for _ in range(steps):
+            await asyncio.wait({starting}, timeout=0.0005)
+        starting.cancel()
+        await asyncio.wait({starting})
+        completed = not starting.cancelled()
+        if completed:
+            await database.__aexit__(None, None, None)
+        assert threading.active_count() == before
+
+        async with Database(path, notes) as again:
+            await again.write(add("fine"))
+            assert await again.check() == []
+        if completed:
+            break
