@@ -14,6 +14,7 @@ from features.models.config import ModelOverride, ProviderConfig
 __all__ = ["APIS", "Catalogue", "priced"]
 
 APIS = {"anthropic": "anthropic-messages", "openai": "openai-completions", "openai-compatible": "openai-completions", "offline": "offline"}
+_MAX_LISTED = 200
 _PRICES = {"input": "input_mtok", "output": "output_mtok", "cache_read": "cache_read_mtok", "cache_write": "cache_write_mtok"}
 
 
@@ -28,10 +29,10 @@ class Catalogue:
         self._looked_up = False
 
     def models(self) -> list[Model]:
-        """Configured models first, then the listed ones; a list of many hundred (a marketplace) is left out."""
+        """Configured models first, then the listed ones; the many hundred of a marketplace are left out, though each can be named."""
         ids = list(self._overrides)
         listing = self._listing()
-        if listing is not None and not (ids and self._config.kind == "openai-compatible"):
+        if listing is not None and len(listing.models) <= _MAX_LISTED:
             names = [info.id for info in listing.models if self._offered(info)]
             ids += [name for name in names if name not in self._overrides]
         return [self.model(name) for name in ids]

@@ -76,7 +76,7 @@ def _read(match: re.Match[str], _: Situation) -> Action:
 
 def _write(match: re.Match[str], _: Situation) -> Action:
     path = _name(match[1])
-    content = match[2] if match[2].endswith("\n") else match[2] + "\n"
+    content = match[2].removeprefix("\n").rstrip("\n") + "\n"
     return Action("write", {"path": path, "content": content}, f"I wrote {path}.", "no tool that writes files here")
 
 
@@ -112,10 +112,20 @@ def _remind_daily(match: re.Match[str], _: Situation) -> Say | Action:
 def _schedule(when: str, prompt: str) -> Action:
     return Action(
         "schedule",
-        {"action": "create", "when": when, "prompt": f"Remind me to {prompt}"},
+        {"action": "create", "when": when, "prompt": f"Remind me now: {prompt}"},
         f"I will remind you {when} to {prompt}.",
         "no scheduler on this host (yet), so I cannot remind you",
     )
+
+
+def _remind_now(match: re.Match[str], _: Situation) -> Say:
+    """What a reminder's own prompt asks when it is due."""
+    return Say(f"Reminder: {match[1].strip()}")
+
+
+def _remind_when(match: re.Match[str], _: Situation) -> Say:
+    prompt = _short(match[1])
+    return Say(f"When? Write `remind me in 5 minutes to {prompt}` or `remind me every day at 08:30 to {prompt}`.")
 
 
 def _today(_: re.Match[str], situation: Situation) -> Action:
@@ -162,18 +172,20 @@ def _rule(pattern: str, respond: Callable[[re.Match[str], Situation], Say | Acti
 
 
 _RULES = (
-    _rule(r"(?:hello|hi|hey|good (?:morning|day|evening))\b[\s!.,]*(?:there|you)?[!.]*", _hello),
-    _rule(r"(?:what can you do|help)[\s?.!]*", _help),
+    _rule(r"(?:hello|hi|hey|good (?:morning|day|evening))\b[\s!.,]{0,9}(?:there|you)?[!.]{0,9}", _hello),
+    _rule(r"(?:what can you do|help)[\s?.!]{0,9}", _help),
     _rule(r"run:\s*(\S.*)", _run),
     _rule(r"read\s+(\S[^\n]*)", _read),
     _rule(r"write\s+([^\s:][^:\n]*):[ \t]*(\S.*|\n.*)", _write),
     _rule(r"send me\s+(\S[^\n]*)", _send),
-    _rule(r"what do you remember[\s?.!]*", _recall),
+    _rule(r"what do you remember[\s?.!]{0,9}", _recall),
     _rule(r"remember(?: that)?\s+(\S.*)", _remember),
     _rule(r"remind me in\s+(\d{1,6})\s*(minutes?|hours?|days?)\s+to\s+(\S.*)", _remind_in),
     _rule(r"remind me every day at\s+(\d{1,2}:\d{2})\s+to\s+(\S.*)", _remind_daily),
-    _rule(r"what(?:'s| is) on today[\s?.!]*", _today),
-    _rule(r"add\s+(\S.*?)\s+(today|tomorrow)\s+at\s+(\d{1,2}:\d{2})[\s.!]*", _add),
-    _rule(r"sum(?:\s+it)? up[\s.!]*", _sum_up),
+    _rule(r"remind me now:\s*(\S.*)", _remind_now),
+    _rule(r"remind me to\s+(\S.*)", _remind_when),
+    _rule(r"what(?:'s| is) on today[\s?.!]{0,9}", _today),
+    _rule(r"add\s{1,5}(\S[^\n]{0,200}?)\s{1,5}(today|tomorrow)\s{1,5}at\s+(\d{1,2}:\d{2})[\s.!]{0,9}", _add),
+    _rule(r"sum(?:\s+it)? up[\s.!]{0,9}", _sum_up),
 )
 REMEMBER = re.compile(r"remember(?: that)?\s+(\S.*)", re.IGNORECASE | re.DOTALL)
