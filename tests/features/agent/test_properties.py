@@ -52,11 +52,11 @@ def turns(draw: st.DrawFn) -> list[Step]:
             call(f"t{turn}-{n}" + "x" * draw(st.integers(0, 4)), name, invalid="{" if draw(st.booleans()) and name == "quick" else None)
             for n, name in enumerate(draw(st.lists(st.sampled_from(TOOLS), max_size=4)))
         ]
-        blocks = (*draw(st.lists(st.text(max_size=12), max_size=2)), *calls)
+        blocks: tuple[str | ToolCall, ...] = (*draw(st.lists(st.text(max_size=12), max_size=2)), *calls)
         kind = draw(st.sampled_from(["answers"] * 6 + ["length", "fails", "breaks_off", "raises", "hangs"]))
         match kind:
             case "fails":
-                steps.append(fails(draw(st.sampled_from(FAILURES)), *blocks, retry_after_s=draw(st.sampled_from([None, 1.0, 100.0]))))  # type: ignore[arg-type]
+                steps.append(fails(draw(st.sampled_from(FAILURES)), *blocks, retry_after_s=draw(st.sampled_from([None, 1.0, 100.0]))))
             case "breaks_off":
                 steps.append(breaks_off(*blocks))
             case "raises":
@@ -134,7 +134,7 @@ async def one_run(folder: Path, steps: list[Step], people: list[tuple[int, str]]
         assert shown(r.events) == kept
     reopened = await r.open()
     r.provider._steps[:] = [answers("next")]
-    after = await reopened.prompt(say("v"))
-    if after is not None and after.outcome == "success":
+    last = await reopened.prompt(say("v"))
+    if last is not None and last.outcome == "success":
         check_results(reopened.manager.messages)
     assert asyncio.all_tasks() == {asyncio.current_task()}
