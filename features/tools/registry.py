@@ -1,0 +1,77 @@
+"""The tools of one session."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from features.contracts.chat import ChatSender
+from features.contracts.models import ToolSpec
+from features.contracts.processes import ProcessRunner
+from features.contracts.tools import Tool
+from features.tools.bash_tool import BashTool
+from features.tools.edit_tool import EditTool
+from features.tools.find_tool import FindTool
+from features.tools.grep_tool import GrepTool
+from features.tools.ls_tool import LsTool
+from features.tools.read_tool import ReadTool
+from features.tools.send_tool import SendTool
+from features.tools.validation import ArgumentValidator
+from features.tools.write_tool import WriteTool
+
+__all__ = ["ToolOptions", "ToolRegistry"]
+
+
+class ToolOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What the built-in tools need. ``send`` is None where there is no chat to send into; the tool is left out then."""
+
+    processes: ProcessRunner
+    send: ChatSender | None = None
+    disabled: tuple[str, ...] = ()
+    bash_timeout_s: float = 120
+    max_result_bytes: int = 51_200
+    max_result_lines: int = 2000
+
+
+class ToolRegistry:
+    """Tools by name, in the order given."""
+
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        self.tools: tuple[Tool, ...] = tuple(tools)
+        self._by_name = {tool.spec.name: tool for tool in self.tools}
+        if len(self._by_name) != len(self.tools):
+            raise ValueError(f"two tools have the same name: {sorted(tool.spec.name for tool in self.tools)}")
+        self._validators: dict[str, ArgumentValidator] = {}
+
+    @classmethod
+    def built_in(cls, options: ToolOptions) -> "ToolRegistry":
+        max_bytes, max_lines = options.max_result_bytes, options.max_result_lines
+        tools: list[Tool] = [
+            ReadTool(max_bytes=max_bytes, max_lines=max_lines),
+            WriteTool(),
+            EditTool(),
+            BashTool(options.processes, timeout_s=options.bash_timeout_s, max_bytes=max_bytes, max_lines=max_lines),
+            GrepTool(max_bytes=max_bytes),
+            FindTool(max_bytes=max_bytes),
+            LsTool(max_bytes=max_bytes),
+        ]
+        if options.send is not None:
+            tools.append(SendTool(options.send))
+        return cls([tool for tool in tools if tool.spec.name not in options.disabled])
+
+    def specs(self) -> list[ToolSpec]:
+        return [tool.spec for tool in self.tools]
+
+    def get(self, name: str) -> Tool | None:
+        return self._by_name.get(name)
+
+    def validate(self, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments in the types that the tool asks for; a copy, ``arguments`` stay as they came.
+
+        Raises:
+            ModelMustAct: they do not fit; the text names every error and shows what was received.
+        """
+        validator = self._validators.get(tool.spec.name)
+        if validator is None:
+            validator = self._validators[tool.spec.name] = ArgumentValidator(tool.spec)
+        return validator.validate(arguments)
