@@ -47,8 +47,8 @@ class Shown(msgspec.Struct, kw_only=True):
 class LoopbackChannel:
     """Implements ``ChatChannel``, strictly: sends of one address that overlap are an error, and so is a part that was confirmed twice.
 
-    ``before_send`` and ``after_send`` hold what the next platform calls raise, None for a call that goes well; ``after_send`` strikes when
-    people see the message already. While ``gate`` is shut, calls hang.
+    ``handed`` counts the messages that the host has accepted. ``before_send`` and ``after_send`` hold what the next platform calls raise,
+    None for a call that goes well; ``after_send`` strikes when people see the message already. While ``gate`` is shut, calls hang.
 
     Args:
         part_size: longest text of one platform message; a longer one is sent in parts.
@@ -65,7 +65,7 @@ class LoopbackChannel:
         self.downloads: dict[str, bytes | Exception] = {}
         self.typing: set[Address] = set()
         self.status: list[str | None] = []
-        self.sink: InboundSink | None = None
+        self.handed = 0
         self._clock = clock
         self._part_size = part_size
         self._chats: dict[Address, LoopbackChat] = {}
@@ -79,12 +79,12 @@ class LoopbackChannel:
         return self._chats[address]
 
     async def run(self, sink: InboundSink) -> None:
-        self.sink = sink
         self.state = "working"
         try:
             while True:
                 messages = await self._arrived.get()
                 await sink.accept(messages, Cursor(name=f"{self.name}:cursor", value=next(_numbers)))
+                self.handed += len(messages)
         finally:
             self.state = "stopped"
 

@@ -32,7 +32,7 @@ class Presenter:
 
     Args:
         stream: whether the text is shown while it grows.
-        may_show: asked once, before the first text is shown; False shows none.
+        may_show: asked once, before the first text or status is shown, since either may open a draft; False shows none.
         spawn: starts a task that somebody owns.
         tell: delivers a message of its own, for ``full``.
     """
@@ -58,6 +58,7 @@ class Presenter:
         self._running: dict[str, str] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._allowed: bool | None = None
+        self._asking = False
         self._closed = False
         self._left: str | None = None
 
@@ -110,7 +111,9 @@ class Presenter:
             self._spawn(self._tell(f"{'✗' if event.is_error else '✓'} {line}" + (f"\n{fence}\n{shown}\n{fence}" if shown else "")))
 
     def _show_status(self) -> None:
-        if self._verbose != "off":
+        if self._verbose == "off" or (self._allowed is None and not self._running):
+            return
+        if self._permitted():
             lines = list(self._running.values())
             self._view.status(None if not lines else lines[-1] if len(lines) == 1 else f"{lines[-1]} (and {len(lines) - 1} more)")
 
@@ -120,18 +123,24 @@ class Presenter:
 
     def _show(self) -> None:
         self._timer = None
-        if self._closed:
-            return
-        if self._allowed is None:
-            self._spawn(self._ask())
+        if self._closed or not self._permitted():
             return
         text = "".join(self._pieces)
         self._pieces[:] = [text]
         self._view.show("\n\n".join([*self._answers, text] if text.strip() else self._answers))
 
+    def _permitted(self) -> bool:
+        """Whether anything may be shown; while that is not known, it is found out, and what is to be shown then is shown then."""
+        if self._allowed is None and not self._asking:
+            self._asking = True
+            self._spawn(self._ask())
+        return bool(self._allowed) and not self._closed
+
     async def _ask(self) -> None:
         self._allowed = await self._may_show()
-        if self._allowed:
+        if self._running:
+            self._show_status()
+        if self._stream and (self._pieces or self._answers):
             self._show()
 
 

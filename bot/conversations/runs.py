@@ -71,7 +71,7 @@ class Runs:
         """Go on with what an earlier process left unfinished; no run may be active."""
         start = RunStart(
             reply_to=unfinished.reply_to if unfinished.group else None,
-            run_id=unfinished.run_ids[-1],
+            run_id=self._services.ids(),
             answers=unfinished.message_ids,
             draft=cut.draft,
             uncertain=cut.uncertain,

@@ -37,7 +37,6 @@ class UnfinishedTurn(msgspec.Struct, frozen=True, kw_only=True):
 
     address: Address
     session_id: str
-    run_ids: tuple[str, ...]
     message_ids: tuple[str, ...]
     reply_to: str | None = None
     group: bool = False
@@ -152,23 +151,22 @@ class Inbox:
 
     async def unfinished(self) -> list[UnfinishedTurn]:
         """What was taken in and not answered when the host ended, one per session, in order."""
-        sql = "SELECT id, address, session_id, run_id, message, owner FROM inbox WHERE state = 'consumed' ORDER BY position"
+        sql = "SELECT id, address, session_id, message, owner FROM inbox WHERE state = 'consumed' ORDER BY position"
         rows = await self._database.read(lambda t: t.fetch_all(sql))
         groups: dict[tuple[str, str], list[Row]] = {}
         for row in rows:
             groups.setdefault((row[1], row[2]), []).append(row)
         turns: list[UnfinishedTurn] = []
         for (address, session_id), members in groups.items():
-            first = decode_inbound(members[0][4])
+            first = decode_inbound(members[0][3])
             turns.append(
                 UnfinishedTurn(
                     address=Address.parse(address),
                     session_id=session_id,
-                    run_ids=tuple(dict.fromkeys(row[3] for row in members)),
                     message_ids=tuple(row[0] for row in members),
                     reply_to=first.ref,
                     group=first.group,
-                    owner=all(bool(row[5]) for row in members),
+                    owner=all(bool(row[4]) for row in members),
                 )
             )
         return turns

@@ -23,8 +23,9 @@ log = logging.getLogger("pumice.run_books")
 class RunStart(msgspec.Struct, frozen=True, kw_only=True):
     """What is known before a run begins.
 
-    ``answers`` are messages that an earlier, cut run (``run_id``) took in already; ``draft`` is what that run left on show, and
-    ``uncertain`` says that it may have left something whose id nobody knows; ``replaces`` are the cut runs themselves.
+    ``answers`` are messages that an earlier, cut run took in already; ``draft`` is what that run left on show, and ``uncertain`` says that
+    it may have left something whose id nobody knows; ``replaces`` are the rows that say so. ``run_id`` stands for a resumed run until its
+    first entry tells its own; never the cut run's, which may have an answer of its own under it.
     """
 
     reply_to: str | None = None
@@ -73,6 +74,7 @@ class RunBooks:
         self._texts: list[str] = []
         self._answers = list(start.answers)
         self._draft = start.draft
+        self._draft_noted_under = start.run_id
         self._delivery: Delivery | None = None
         self._written: tuple[str, tuple[str, ...], Outcome] | None = None
 
@@ -131,7 +133,8 @@ class RunBooks:
         self._delivery.outcome = outcome
         self._delivery.draft = self._draft
         self._written = (text, answers, outcome)
-        return self._outbox.put(self._delivery, final=final, replaces=self._start.replaces)
+        replaces = (*self._start.replaces, self._draft_noted_under) if self._draft_noted_under is not None else self._start.replaces
+        return self._outbox.put(self._delivery, final=final, replaces=replaces)
 
     # The draft
 
@@ -146,6 +149,7 @@ class RunBooks:
         if self._draft is not None:
             return True
         self._draft = DRAFT_INTENDED
+        self._draft_noted_under = self._run_id
         stub = self._outbox.run_delivery(self.address, OutboundMessage(), run_id=self._run_id, answers=())
         await self._outbox.write(intend_draft(stub))
         return True
@@ -153,8 +157,8 @@ class RunBooks:
     def draft_shown(self, ref: str) -> None:
         """Keep the id of the draft, without waiting."""
         self._draft = ref
-        if self._run_id is not None:
-            self._outbox.note_draft(self._run_id, ref)
+        if self._draft_noted_under is not None:
+            self._outbox.note_draft(self._draft_noted_under, ref)
 
     def draft_left(self, ref: str | None) -> None:
         """The live view has ended; ``ref`` is what it left on show. Without a view of its own a run keeps what an earlier one left."""

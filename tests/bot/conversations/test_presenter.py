@@ -83,10 +83,28 @@ async def test_without_streaming_only_the_status_is_shown() -> None:
     presents = presenter(view, stream=False)
     presents.on_event(delta("text"))
     presents.on_event(ToolExecutionStart(tool_call_id="c", tool_name="bash", args={"command": "ls\n  -la"}))
-    await asyncio.sleep(0.25)
+    await eventually(lambda: bool(view.lines))
 
     assert view.shown == []
     assert view.lines == ["bash ls -la"]
+    await presents.close()
+
+
+async def test_nothing_is_shown_before_it_is_written_down_that_something_may_be() -> None:
+    """Either a text or a status may open a draft; a host that dies then must know that one may be there."""
+    view, written = View(), asyncio.Event()
+
+    async def may_show() -> bool:
+        await written.wait()
+        return True
+
+    presents = Presenter(view, stream=True, verbose="status", may_show=may_show, spawn=asyncio.ensure_future, tell=nothing)
+    presents.on_event(delta("text"))
+    presents.on_event(ToolExecutionStart(tool_call_id="c", tool_name="bash", args={}))
+    await asyncio.sleep(0.3)
+    assert (view.shown, view.lines) == ([], [])
+    written.set()
+    await eventually(lambda: bool(view.shown and view.lines))
     await presents.close()
 
 

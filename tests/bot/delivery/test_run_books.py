@@ -197,7 +197,7 @@ async def test_the_answer_of_a_resumed_run_takes_the_place_of_the_cut_one(tmp_pa
         [cut] = (await rig.outbox.recover()).values()
         [unfinished] = await rig.inbox.unfinished()
         books = Books(rig)
-        books.books.begin(RunStart(run_id=unfinished.run_ids[-1], answers=unfinished.message_ids, draft=cut.draft, replaces=cut.run_ids))
+        books.books.begin(RunStart(run_id="r1-again", answers=unfinished.message_ids, draft=cut.draft, replaces=cut.run_ids))
         assert not await books.books.intend_draft()
         await books.assistant("hi there", run="r2")
         await books.books.settle(outcome("hi there"))
@@ -205,3 +205,28 @@ async def test_the_answer_of_a_resumed_run_takes_the_place_of_the_cut_one(tmp_pa
 
         assert (answer.text, answer.possible_duplicate, answer.edits) == ("hi there", False, 1)
         assert await rig.rows("SELECT run_id, answers FROM outbox") == [("r2", f'["{message}"]')]
+
+
+async def test_a_resumed_run_that_shows_a_draft_of_its_own_leaves_one_row(tmp_path: Path) -> None:
+    """It may show one before its first entry tells its id; what was noted until then goes with the answer."""
+    async with opened(tmp_path) as rig:
+        books = Books(rig)
+        message = await books.take("hello")
+        await books.user(message)
+    async with opened(tmp_path) as rig:
+        [unfinished] = await rig.inbox.unfinished()
+        books = Books(rig)
+        books.books.begin(RunStart(run_id="r1-again", answers=unfinished.message_ids))
+        view = rig.channel.live(rig.chat().address, reply_to=None, opened=books.books.draft_shown)
+        assert await books.books.intend_draft()
+        await books.assistant("let me look", calls=True, stop="toolUse", run="r2")
+        view.show("hi")
+        await eventually(lambda: not len(rig.outbox._errands))
+        assert await rig.rows("SELECT draft_ref FROM outbox") == [(rig.chat().shown[0].ref,)]
+        await books.assistant("hi there", run="r2")
+        books.books.draft_left(await view.close())
+        await books.books.settle(outcome("hi there"))
+        await rig.chat().answer()
+
+        assert await rig.rows("SELECT run_id FROM outbox") == [("r2",)]
+        assert len(rig.chat().shown) == 1
