@@ -4,9 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from features.tools import ToolRegistry
-from workspaces import Workspaces
-
 from bot.settings import ChatSettings, SettingsStore
 from features.agent import AgentSession, AgentSessionFactory, AgentSessionOptions
 from features.contracts.agent import EntryJournal
@@ -15,6 +12,8 @@ from features.contracts.errors import UserMustAct
 from features.contracts.events import SessionEvent
 from features.contracts.sessions import SessionStore, SessionSummary
 from features.contracts.tools import ToolContext
+from features.tools import ToolRegistry
+from workspaces import Workspaces
 
 __all__ = ["SessionOpener", "SessionSeat"]
 

@@ -5,8 +5,8 @@ Failure: a lost connection is the connection's to mend; what was missed meanwhil
 """
 
 from channels.console.connection import ConsoleConnection, ConsoleEvent, ConsoleMessage
+from channels.console.file_mentions import said_files
 from channels.console.one_shot import Answer, one_answer
-from channels.console.said_files import said_files
 from channels.console.terminal import TerminalChat
 
 __all__ = ["Answer", "ConsoleConnection", "ConsoleEvent", "ConsoleMessage", "TerminalChat", "one_answer", "said_files"]

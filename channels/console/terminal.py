@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from channels.console.connection import ConsoleConnection
-from channels.console.said_files import said_files
+from channels.console.file_mentions import said_files
 from channels.console.transcript import Transcript
 from features.contracts.chat import ChatCommand
 from features.contracts.errors import UserMustAct

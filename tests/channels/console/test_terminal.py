@@ -13,7 +13,7 @@ from rich.console import Console
 
 from channels.console import TerminalChat
 from channels.console.block_splitter import BlockSplitter
-from channels.console.said_files import said_files
+from channels.console.file_mentions import said_files
 from channels.console.testing import MemoryConnection
 
 
