@@ -33,9 +33,9 @@ class Telegram:
             return json.load(response)
 
     def until_polled(self, *, seconds: float = 20.0) -> None:
-        """Until the host hangs on a getUpdates."""
+        """Until the host has asked for messages once."""
         end = time.monotonic() + seconds
-        while not self.ask("counts")["waiting"]:
+        while not any(call["method"] == "getUpdates" for call in self.ask("calls")):
             if time.monotonic() > end:
                 raise TimeoutError("the host does not poll")
             time.sleep(0.01)

@@ -9,6 +9,7 @@ from collections import Counter
 
 from benchmarks.measure import process_cpu, report, resident_mb
 from benchmarks.stage import TOKEN, Telegram, host, model_server, telegram_server
+from tests.servers.openai import OpenAIServer
 
 CHATS = 200
 ROUNDS = 5
@@ -22,7 +23,7 @@ def configuration(telegram: str, model: str, pace: int) -> list[str]:
         "[providers.fake]",
         'kind = "openai-compatible"',
         f'base_url = "{model}/v1"',
-        'api_key = "benchmark-key"',
+        f'api_key = "{OpenAIServer.api_key}"',
         "[access]",
         f"owners = [{owners}]",
         "[chat]",

@@ -21,7 +21,10 @@ from bot.testing import LoopbackChannel
 from features.contracts.clock import unix_ms
 from features.contracts.messages import AssistantMessage, TextBlock, Usage, UserMessage
 from features.sessions import DatabaseSessionStore, SessionManager
+from tests.servers.anthropic import AnthropicServer
+from tests.servers.openai import OpenAIServer
 
+KEYS = {"anthropic": AnthropicServer.api_key, "openai": OpenAIServer.api_key}
 TURNS = 60
 HISTORY = (0, 600, 2000)
 QUESTION = "What is it about, in a sentence of a few words only? " * 2
@@ -48,7 +51,7 @@ def bare_messages(size: int) -> list[dict[str, Any]]:
 async def bare_anthropic(url: str, size: int) -> list[float]:
     import anthropic
 
-    async with anthropic.AsyncAnthropic(api_key="benchmark-key", base_url=url, max_retries=0) as client:
+    async with anthropic.AsyncAnthropic(api_key=KEYS["anthropic"], base_url=url, max_retries=0) as client:
         messages: Any = bare_messages(size)
 
         async def call() -> None:
@@ -61,7 +64,7 @@ async def bare_anthropic(url: str, size: int) -> list[float]:
 async def bare_openai(url: str, size: int) -> list[float]:
     import openai
 
-    async with openai.AsyncOpenAI(api_key="benchmark-key", base_url=f"{url}/v1", max_retries=0) as client:
+    async with openai.AsyncOpenAI(api_key=KEYS["openai"], base_url=f"{url}/v1", max_retries=0) as client:
         messages: Any = bare_messages(size)
 
         async def call() -> None:
@@ -79,10 +82,10 @@ async def through_host(kind: str, url: str, size: int) -> tuple[list[float], flo
         model, base = ("claude-sonnet-5-5", url) if kind == "anthropic" else ("gpt-5", f"{url}/v1")
         file.write_text(
             f'[host]\ndata_dir = "data"\n[http]\nport = 0\n[processes]\nharden = false\n[models]\ndefault = "fake/{model}"\n'
-            f'[providers.fake]\nkind = "{kind}"\nbase_url = "{base}"\napi_key = "benchmark-key"\n[access]\nowners = ["loop:1"]\n'
+            f'[providers.fake]\nkind = "{kind}"\nbase_url = "{base}"\napi_key = "{KEYS[kind]}"\n[access]\nowners = ["telegram:1"]\n'
         )
         clock = SystemClock()
-        channel = LoopbackChannel(clock=clock)
+        channel = LoopbackChannel("telegram", clock=clock)
         config = load_config(file, {}, Path(folder))
         async with Host(config, clock=clock, ids=new_id, random=random.SystemRandom(), channels=[channel]) as host:
             chat = channel.chat("1")

@@ -13,7 +13,7 @@ from features.contracts.processes import SecretRedactor
 
 __all__ = ["RecentLine", "RecentLogs", "configure_logs"]
 
-_QUIET = ("httpx", "httpx2", "httpcore", "httpcore2", "telegram", "uvicorn.access", "asyncio", "PIL", "aiosqlite")
+_QUIET = ("httpx", "httpx2", "httpcore", "httpcore2", "telegram", "uvicorn.access", "uvicorn.error", "asyncio", "PIL", "aiosqlite")
 _LONGEST_LINE = 16384
 _Event = MutableMapping[str, Any]
 
