@@ -12,6 +12,7 @@ from features.models.abilities import thinks_adaptively
 from features.models.anthropic_answer import AnthropicAnswer
 from features.models.anthropic_wire import encode_messages, request_head
 from features.models.catalogue import Catalogue
+from features.models.client_lanes import shared_tls
 from features.models.config import ProviderConfig
 from features.models.http_provider import HttpProvider, ProviderServices
 from features.models.normalise import Target
@@ -59,9 +60,7 @@ class AnthropicProvider(HttpProvider):
             base_url=self._config.base_url or "https://api.anthropic.com",
             max_retries=0,
             timeout=httpx2.Timeout(limits.first_event_s, connect=limits.connect_s),
-            http_client=anthropic.DefaultAsyncHttpxClient(
-                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=self._services.max_concurrency)
-            ),
+            http_client=anthropic.DefaultAsyncHttpxClient(verify=shared_tls()),
         )
 
     async def _send(self, client: Any, body: bytes) -> "httpx2.Response":

@@ -14,6 +14,7 @@ from features.contracts.messages import ImageBlock, Message, StopReason, ToolRes
 from features.contracts.models import Model, ModelRequest
 from features.contracts.stream import BlockEvent, PartialMessage, StreamDone, StreamEvent, StreamFailed, StreamStarted
 from features.models.catalogue import Catalogue
+from features.models.client_lanes import ClientLanes
 from features.models.config import ProviderConfig
 from features.models.failures import UpstreamFailure, is_image_refusal, status_failure
 from features.models.normalise import Target
@@ -37,7 +38,6 @@ class ProviderServices(msgspec.Struct, frozen=True, kw_only=True):
     ids: Callable[[], str]
     slots: asyncio.Semaphore
     limits: StreamLimits
-    max_concurrency: int
 
 
 class AnswerReader(Protocol):
@@ -74,8 +74,7 @@ class HttpProvider(ABC):
         self._services = services
         self._transcripts = TranscriptCache(encode, services.clock)
         self._refused_images: dict[str, frozenset[str]] = {}
-        self._client: Any = None
-        self._opening = asyncio.Lock()
+        self._lanes = ClientLanes(self._open_client)
 
     @abstractmethod
     def _body(self, model: Model, request: ModelRequest) -> bytes:
@@ -86,7 +85,7 @@ class HttpProvider(ABC):
 
     @abstractmethod
     def _open_client(self) -> Any:
-        """Import the SDK and build its client; called on a worker thread, for the import takes a second."""
+        """Import the SDK and build a client; called on a worker thread."""
 
     @abstractmethod
     async def _send(self, client: Any, body: bytes) -> "httpx2.Response":
@@ -126,10 +125,8 @@ class HttpProvider(ABC):
         yield StreamDone(message=message)
 
     async def close(self) -> None:
-        client, self._client = self._client, None
         self._transcripts.clear()
-        if client is not None:
-            await client.close()
+        await self._lanes.close()
 
     def _messages(self, model: Model, request: ModelRequest, target: Target) -> list[bytes | bytearray]:
         refused = self._refused_images.get(request.session_id)
@@ -138,26 +135,31 @@ class HttpProvider(ABC):
         return self._transcripts.pieces(request.session_id, target, request.messages)
 
     async def _answer(self, model: Model, request: ModelRequest, body: bytes, reader: AnswerReader) -> AsyncGenerator[BlockEvent, None]:
-        response = await self._respond(model, request, body)
-        try:
-            chunks = response.aiter_bytes()
-            heard = False
-            async with aclosing(event_data(chunks, self._services.limits)) as payloads:
-                async for data in payloads:
-                    heard = True
-                    for event in reader.feed(data):
+        async with self._lanes.client() as client:
+            response = await self._respond(client, model, request, body)
+            try:
+                async with aclosing(self._read(response, reader)) as events:
+                    async for event in events:
                         yield event
-                    if reader.ended:
-                        break
-            if not heard:
-                self._check_type(response)
-            if reader.ended:
-                await _drain(chunks)
-        finally:
-            await response.aclose()
+            finally:
+                await response.aclose()
 
-    async def _respond(self, model: Model, request: ModelRequest, body: bytes) -> "httpx2.Response":
-        client = await self._connected()
+    async def _read(self, response: "httpx2.Response", reader: AnswerReader) -> AsyncGenerator[BlockEvent, None]:
+        chunks = response.aiter_bytes()
+        heard = False
+        async with aclosing(event_data(chunks, self._services.limits)) as payloads:
+            async for data in payloads:
+                heard = True
+                for event in reader.feed(data):
+                    yield event
+                if reader.ended:
+                    break
+        if not heard:
+            self._check_type(response)
+        if reader.ended:
+            await _drain(chunks)
+
+    async def _respond(self, client: Any, model: Model, request: ModelRequest, body: bytes) -> "httpx2.Response":
         try:
             return await self._sent(client, body)
         except self._sdk_errors[0] as error:
@@ -187,12 +189,6 @@ class HttpProvider(ABC):
         while len(self._refused_images) > _MAX_REFUSED_IMAGES:
             del self._refused_images[next(iter(self._refused_images))]
 
-    async def _connected(self) -> Any:
-        async with self._opening:
-            if self._client is None:
-                self._client = await asyncio.to_thread(self._open_client)
-            return self._client
-
     def _check_key(self) -> None:
         """Raise before anything is sent when the configuration has no key and the service wants one."""
         if not self._config.api_key:
@@ -217,7 +213,7 @@ class HttpProvider(ABC):
         if isinstance(error, ImportError):
             extra = "anthropic" if self._config.kind == "anthropic" else "openai"
             return UpstreamFailure("invalid", f"the {extra} package is not installed ({error}); install pumice[{extra}]")
-        if self._client is not None:
+        if self._lanes.opened:
             import httpx2
 
             status_error, connection_error = self._sdk_errors

@@ -9,6 +9,7 @@ from features.contracts.messages import Usage
 from features.contracts.models import Model, ModelRequest
 from features.contracts.stream import PartialMessage
 from features.models.catalogue import Catalogue
+from features.models.client_lanes import shared_tls
 from features.models.config import ProviderConfig
 from features.models.http_provider import HttpProvider, ProviderServices
 from features.models.normalise import Target
@@ -63,9 +64,7 @@ class OpenAIProvider(HttpProvider):
             base_url=self._config.base_url or "https://api.openai.com/v1",
             max_retries=0,
             timeout=httpx2.Timeout(limits.first_event_s, connect=limits.connect_s),
-            http_client=openai.DefaultAsyncHttpxClient(
-                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=self._services.max_concurrency)
-            ),
+            http_client=openai.DefaultAsyncHttpxClient(verify=shared_tls()),
         )
 
     async def _send(self, client: Any, body: bytes) -> "httpx2.Response":

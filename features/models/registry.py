@@ -50,7 +50,6 @@ class ModelRegistry:
             ids=ids,
             slots=asyncio.Semaphore(max_concurrency),
             limits=limits or StreamLimits(),
-            max_concurrency=max_concurrency,
         )
         self._catalogues: dict[str, Catalogue] = {}
         self._providers: dict[str, Provider] = {}
