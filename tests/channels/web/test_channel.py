@@ -21,7 +21,7 @@ class Progress:
         self.draft: str | None = None
         self.confirmed: list[str | None] = []
 
-    async def confirm(self, ref: str | None) -> None:
+    async def confirm(self, ref: str | None, *, last: bool = False) -> None:
         self.confirmed.append(ref)
 
 
