@@ -28,6 +28,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from features.agent.interruption import Interruption, RunStopped
+from features.agent.message_maker import MessageMaker
 from features.agent.model_call import CallReply, ModelCall
 from features.agent.retries import Retries
 from features.agent.session_state import SessionState
@@ -35,14 +36,12 @@ from features.agent.tool_batch import ToolBatch
 from features.agent.transcript import NewMessage
 from features.agent.usage_sum import add_usage
 from features.contracts.agent import Prompt, RunFailure, RunOutcome
-from features.contracts.clock import unix_ms
 from features.contracts.errors import PumiceError
 from features.contracts.events import AgentEnd, AgentSettled, AgentStart, MessageEnd, MessageStart, RetryEnd, RetryStart, TurnEnd, TurnStart
 from features.contracts.messages import (
     AssistantMessage,
     CustomMessage,
     Message,
-    TextBlock,
     ToolCall,
     ToolResultMessage,
     Usage,
@@ -59,8 +58,6 @@ log = logging.getLogger("pumice.agent")
 
 _ROLES: Mapping[type, str] = {UserMessage: "user", ToolResultMessage: "toolResult", CustomMessage: "custom"}
 _UNFINISHED = ("error", "aborted")
-_LOST_RESULT = "There is no result: the host stopped before this call had finished. It may have been carried out, wholly or in part."
-_NUDGE = "Your last message was empty. Tell the person in a sentence or two what came of it, or what is missing."
 
 
 class AgentRun:
@@ -83,6 +80,7 @@ class AgentRun:
         self._prompts = prompts
         self._released = released
         self._emit = state.listeners.emit
+        self._make = MessageMaker(state.services.clock, state.services.redaction)
         self._retries = Retries(state.services.retry, state.services.random)
         self._owner = owner
         self._system_prompt: str | None = None
@@ -155,7 +153,7 @@ class AgentRun:
             if prompts:
                 await self._store_prompts(prompts, "follow_up" if index else None)
             if nudge:
-                await self._store([NewMessage(self._nudge())])
+                await self._store([NewMessage(self._make.nudge())])
             reply, answer = await self._answer()
             calls = [] if answer.stop_reason in _UNFINISHED else [block for block in reply.message.content if isinstance(block, ToolCall)]
             if calls:
@@ -242,7 +240,7 @@ class AgentRun:
     async def _store_prompts(self, prompts: Sequence[Prompt], queue: Literal["steer", "follow_up"] | None) -> None:
         """Put prompts into the conversation; ``queue`` says where they waited, so that they wait again if they cannot be stored."""
         try:
-            await self._store([NewMessage(self._user_message(prompt), prompt.source_ids) for prompt in prompts])
+            await self._store([NewMessage(self._make.user(prompt), prompt.source_ids) for prompt in prompts])
         except Exception:
             if queue is not None:
                 self._state.queues.put_back(prompts, queue)
@@ -252,15 +250,13 @@ class AgentRun:
         owners = all(prompt.owner for prompt in prompts)
         # Work goes on for whoever began it, so a stranger's word takes an owner's rights away and an owner's does not lend any.
         self._owner = owners and self._owner if queue == "steer" else owners
+        self._tools_used = self._tools_used and queue == "steer"
         self._turns_taken = 0
-        self._tools_used = False
 
     async def _close_lost_calls(self) -> None:
         """Answer the calls that a crash left open; a conversation with an open call cannot go on."""
-        now = unix_ms(self._state.services.clock.now())
-        lost = self._state.transcript.unanswered_calls()
-        if lost:
-            await self._store([NewMessage(_lost_result(call, now)) for call in lost])
+        if lost := self._state.transcript.unanswered_calls():
+            await self._store([NewMessage(self._make.lost_result(call)) for call in lost])
 
     async def _store(self, new: Sequence[NewMessage]) -> None:
         """The way of every message that is no answer: stored, then announced."""
@@ -319,23 +315,6 @@ class AgentRun:
             )
         )
 
-    def _user_message(self, prompt: Prompt) -> UserMessage:
-        redaction = self._state.services.redaction
-        timestamp = unix_ms(self._state.services.clock.now()) if prompt.timestamp is None else prompt.timestamp
-        text = redaction.text(prompt.text)
-        if not prompt.images:
-            return UserMessage(content=text, timestamp=timestamp)
-        return UserMessage(content=[*([TextBlock(text=text)] if text else []), *prompt.images], timestamp=timestamp)
-
-    def _nudge(self) -> CustomMessage:
-        return CustomMessage(custom_type="nudge", content=_NUDGE, display=False, timestamp=unix_ms(self._state.services.clock.now()))
-
     def _no_answer(self) -> AssistantMessage:
         """Stands in ``turn_end`` for the answer of a turn that broke before it had one."""
         return ModelCall(self._state).unsent()
-
-
-def _lost_result(call: ToolCall, timestamp: int) -> ToolResultMessage:
-    return ToolResultMessage(
-        tool_call_id=call.id, tool_name=call.name, content=[TextBlock(text=_LOST_RESULT)], is_error=True, timestamp=timestamp
-    )

@@ -148,6 +148,7 @@ class AgentSession:
 
     def _release(self) -> None:
         self._run = None
+        self._task = None
 
     async def _outcome(self, run: AgentRun) -> RunOutcome:
         try:

@@ -1,6 +1,7 @@
 """Reads the files of a workspace that go into the prompt, again only after they changed."""
 
 import asyncio
+import errno
 import logging
 import os
 import stat
@@ -62,18 +63,26 @@ def _signature(path: Path) -> _Signature | None:
 
 def _read(path: Path, limit: int) -> FileHead:
     try:
-        # Without O_NONBLOCK a pipe of that name would wait for a writer.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        size, data = _bytes(path, limit)
     except OSError as error:
         log.warning("workspace file left out of the prompt", extra={"facts": {"path": str(path), "error": error.strerror}})
         return _EMPTY
-    with os.fdopen(descriptor, "rb") as file:
+    cut = size > len(data)
+    # A cut may fall inside a character, which is left out then.
+    text = data.decode("utf-8", "ignore" if cut else "replace")
+    return FileHead(text.replace("\x00", "").strip(), size, cut)
+
+
+def _bytes(path: Path, limit: int) -> tuple[int, bytes]:
+    # Without O_NONBLOCK a pipe of that name would wait for a writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            log.warning("workspace file left out of the prompt", extra={"facts": {"path": str(path), "error": "no regular file"}})
-            return _EMPTY
-        data = file.read(limit)
-    cut = found.st_size > len(data)
-    # A cut may fall inside a character; the rest of the decoding replaces what is no UTF-8.
-    text = data.decode("utf-8", "ignore" if cut else "replace")
-    return FileHead(text.replace("\x00", "").strip(), found.st_size, cut)
+            raise OSError(errno.EINVAL, "no regular file")
+        data = b""
+        while len(data) < limit and (piece := os.read(descriptor, limit - len(data))):
+            data += piece
+        return found.st_size, data
+    finally:
+        os.close(descriptor)

@@ -89,7 +89,7 @@ class Rig:
             redactor=self.redactor,
             clock=self.clock,
             ids=self.ids,
-            random=Random(1),  # noqa: S311  a test's jitter
+            random=Random(1),
             retry=retry,
             max_turns=max_turns,
         )
@@ -137,10 +137,7 @@ def say(text: str, *ids: str, owner: bool = False) -> Prompt:
 
 
 def roles(messages: Sequence[Message]) -> list[str]:
-    return [
-        f"assistant({message.stop_reason})" if isinstance(message, AssistantMessage) else _role(message)
-        for message in messages
-    ]
+    return [f"assistant({message.stop_reason})" if isinstance(message, AssistantMessage) else _role(message) for message in messages]
 
 
 def texts(message: Message) -> str:

@@ -1,13 +1,16 @@
 """Stopping a run, at any instant, by anybody."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 
 import pytest
 
 from features.agent.testing import FunctionTool, answers, call, fails, hangs
 from features.contracts.agent import RunOutcome
-from features.contracts.events import AgentSettled, RetryEnd
+from features.contracts.events import AgentSettled, RetryEnd, RetryStart
+from features.contracts.models import Model, ModelRequest
+from features.contracts.stream import PartialMessage, StreamEvent, StreamFailed, StreamStarted
 from features.contracts.tools import ToolInvocation, ToolResult, text_result
 from tests.features.agent.rig import Rig, check_grammar, check_results, roles, say, texts, until
 
@@ -120,6 +123,42 @@ async def test_what_waits_is_kept_when_a_run_is_stopped(rig: MakeRig) -> None:
     assert [prompt.text for prompt in session.queued] == ["S", "F"]
 
 
+async def test_what_waits_is_kept_when_tools_are_stopped(rig: MakeRig) -> None:
+    """Nobody is put into a run that has been told to end."""
+    r = rig(answers(call("c1", "forever")), tools=[FunctionTool("forever", forever)])
+    session = await r.open()
+    run = asyncio.create_task(session.prompt(say("u")))
+    await until(lambda: "X+c1" in r.trace())
+    await session.prompt(say("S"), when_busy="steer")
+    await session.abort()
+    await run
+
+    assert [prompt.text for prompt in session.queued] == ["S"]
+
+
+async def test_a_provider_that_calls_the_stop_a_failure_is_not_believed(rig: MakeRig) -> None:
+    """Some clients turn a cancellation into a network error; it is neither shown as one nor retried."""
+
+    async def step(model: Model, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        partial = PartialMessage(api=model.api, provider=model.provider, model=model.id, timestamp=1)
+        yield StreamStarted(partial=partial)
+        with suppress(asyncio.CancelledError):
+            await asyncio.get_running_loop().create_future()
+        yield StreamFailed(message=partial.finish("error", error_message="connection lost"), kind="network")
+
+    r = rig(step)
+    session = await r.open()
+    run = asyncio.create_task(session.prompt(say("u")))
+    await until(lambda: "M+assistant" in r.trace())
+    await asyncio.sleep(0)
+    await session.abort()
+    outcome = await run
+
+    assert outcome is not None
+    assert (outcome.outcome, outcome.failure) == ("aborted", None)
+    assert not [e for e in r.events if isinstance(e, RetryStart)]
+
+
 async def test_cancelling_who_waits_for_the_outcome_stops_the_run(rig: MakeRig) -> None:
     """The run is finished properly before the cancellation goes on."""
     r = rig(hangs("Hello wo"))
@@ -203,6 +242,7 @@ async def test_an_answer_that_is_complete_when_the_stop_comes_is_a_success(rig: 
     """It is stored and owed; calling it aborted would hide it."""
     r = rig(answers("Hello."))
     session = await r.open()
+    session._state.queues.put(say("F"), "follow_up")
     stops: list[asyncio.Task[bool]] = []
     original = session.manager.append
 
@@ -218,6 +258,7 @@ async def test_an_answer_that_is_complete_when_the_stop_comes_is_a_success(rig: 
 
     assert outcome is not None
     assert (outcome.outcome, outcome.text) == ("success", "Hello.")
+    assert [prompt.text for prompt in session.queued] == ["F"]
 
 
 async def test_a_closed_session_takes_no_more(rig: MakeRig) -> None:
@@ -285,7 +326,8 @@ async def test_a_run_can_be_stopped_after_any_step(rig: MakeRig, how: str) -> No
             check_results(session.manager.messages)
             consumed = {texts(m) for m in session.manager.messages if roles([m]) == ["user"]}
             assert consumed | {prompt.text for prompt in session.queued} == {"u", "F"}
-            assert stopped is (roles(session.manager.messages)[-1] == "assistant(aborted)") or texts(session.manager.messages[-1])
+            assert roles(session.manager.messages)[-1] in ("assistant(aborted)", "assistant(stop)")
+            assert await session.resume(("m1",)) is None
         session.take_queued()
         r.provider._steps[:] = [answers("next")]
         after = await session.prompt(say("v"))

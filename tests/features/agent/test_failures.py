@@ -12,6 +12,7 @@ from features.agent.retries import Retries
 from features.agent.testing import FunctionTool, answers, breaks_off, call, fails, raises
 from features.contracts.events import MessageEnd, RetryEnd, RetryStart
 from features.contracts.messages import AssistantMessage, CustomMessage, Usage
+from features.contracts.tools import ToolInvocation, ToolResult, text_result
 from tests.features.agent.rig import Rig, check_grammar, check_results, roles, say, shown, until
 
 MakeRig = Callable[..., Rig]
@@ -180,6 +181,21 @@ async def test_an_empty_answer_after_tools_is_asked_for_once(rig: MakeRig) -> No
     assert isinstance(nudge, CustomMessage)
     assert not nudge.display
     check_grammar(r.events)
+
+
+async def test_steering_does_not_excuse_an_empty_answer(rig: MakeRig) -> None:
+    """Somebody spoke while the tools ran; there is still work to tell of."""
+
+    async def look(invocation: ToolInvocation) -> ToolResult:
+        await session.prompt(say("hurry"), when_busy="steer")
+        return text_result("ok")
+
+    r = rig(answers(call("c1", "look")), answers(), answers("Done."), tools=[FunctionTool("look", look)])
+    session = await r.open()
+    outcome = await session.prompt(say("u"))
+
+    assert outcome is not None
+    assert outcome.text == "Done."
 
 
 async def test_a_second_empty_answer_is_the_outcome(rig: MakeRig) -> None:

@@ -33,6 +33,8 @@ async def test_a_plain_turn_costs_two_commits(rig: MakeRig) -> None:
     assert (first, r.store.commits - first) == (2, 2)
     assert session.manager.model == ("scripted", "one")
     assert session.manager.thinking == "high"
+    kinds = [type(entry).__name__ for entry in session.manager.branch()]
+    assert kinds == ["ModelChangeEntry", "ThinkingLevelChangeEntry", *["MessageEntry"] * 4]
 
 
 async def test_tools_run_and_their_results_reach_the_model(rig: MakeRig) -> None:

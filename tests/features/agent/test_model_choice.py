@@ -9,10 +9,23 @@ from features.agent.testing import SCRIPTED_MODEL, FunctionTool, answers, call
 from features.contracts.errors import UserMustAct
 from features.contracts.messages import Usage
 from features.contracts.models import Model
-from tests.features.agent.rig import Rig, say, until
+from features.contracts.sessions import SessionEntry, SessionHeader
+from features.contracts.tools import ToolInvocation, ToolResult, text_result
+from tests.features.agent.rig import CountingStore, Rig, say, until
 
 MakeRig = Callable[..., Rig]
 TWO = Model(provider="scripted", id="two", api="scripted")
+
+
+class ForgetfulStore(CountingStore):
+    """Still points to a session that it has not any more."""
+
+    forgotten = ""
+
+    async def load(self, session_id: str) -> tuple[SessionHeader, list[SessionEntry], str | None]:
+        if session_id == self.forgotten:
+            raise KeyError(session_id)
+        return await self.inner.load(session_id)
 
 
 async def test_model_and_thinking_come_back_with_the_session(rig: MakeRig) -> None:
@@ -49,14 +62,12 @@ async def test_a_change_in_a_run_counts_from_the_next_model_call(rig: MakeRig) -
     """The call that is going on is not disturbed."""
     entered, go = asyncio.Event(), asyncio.Event()
 
-    async def slow(invocation: object) -> object:
+    async def slow(invocation: ToolInvocation) -> ToolResult:
         entered.set()
         await go.wait()
-        from features.contracts.tools import text_result
-
         return text_result("ok")
 
-    r = rig(answers(call("c1", "slow")), answers("ok"), tools=[FunctionTool("slow", slow)], models=[TWO])  # type: ignore[arg-type]
+    r = rig(answers(call("c1", "slow")), answers("ok"), tools=[FunctionTool("slow", slow)], models=[TWO])
     session = await r.open(thinking="high")
     run = asyncio.create_task(session.prompt(say("u")))
     await entered.wait()
@@ -107,16 +118,10 @@ async def test_the_current_session_of_a_chat_is_opened_and_a_new_one_on_demand(r
 
 async def test_a_current_session_that_vanished_is_replaced_and_said_so(rig: MakeRig) -> None:
     """A stale pointer must not make every message fail."""
-    r = rig()
+    store = ForgetfulStore()
+    r = rig(store=store)
     first = await r.open()
-    original = r.store.inner.load
-
-    async def load(session_id: str) -> object:
-        if session_id == first.id:
-            raise KeyError(session_id)
-        return await original(session_id)
-
-    r.store.load = load
+    store.forgotten = first.id
     second = await r.open()
 
     assert second.id != first.id

@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
@@ -11,7 +12,7 @@ from features.agent.testing import FunctionTool, Step, answers, breaks_off, call
 from features.contracts.errors import ModelMustAct, OperatorMustAct
 from features.contracts.messages import AssistantMessage, ToolCall
 from features.contracts.tools import ToolInvocation, ToolResult, text_result
-from tests.features.agent.rig import CountingStore, Rig, check_grammar, check_results, roles, say, shown, texts
+from tests.features.agent.rig import CountingStore, Rig, check_grammar, check_results, roles, say, shown, texts, until
 
 TOOLS = ("quick", "slow", "fails", "breaks", "alone", "ghost")
 FAILURES = ("rate_limit", "overloaded", "server", "network", "auth", "overflow")
@@ -51,11 +52,11 @@ def turns(draw: st.DrawFn) -> list[Step]:
             call(f"t{turn}-{n}" + "x" * draw(st.integers(0, 4)), name, invalid="{" if draw(st.booleans()) and name == "quick" else None)
             for n, name in enumerate(draw(st.lists(st.sampled_from(TOOLS), max_size=4)))
         ]
-        blocks = (*draw(st.lists(st.text(max_size=12), max_size=2)), *calls)
+        blocks: tuple[str | ToolCall, ...] = (*draw(st.lists(st.text(max_size=12), max_size=2)), *calls)
         kind = draw(st.sampled_from(["answers"] * 6 + ["length", "fails", "breaks_off", "raises", "hangs"]))
         match kind:
             case "fails":
-                steps.append(fails(draw(st.sampled_from(FAILURES)), *blocks, retry_after_s=draw(st.sampled_from([None, 1.0, 100.0]))))  # type: ignore[arg-type]
+                steps.append(fails(draw(st.sampled_from(FAILURES)), *blocks, retry_after_s=draw(st.sampled_from([None, 1.0, 100.0]))))
             case "breaks_off":
                 steps.append(breaks_off(*blocks))
             case "raises":
@@ -96,12 +97,14 @@ async def one_run(folder: Path, steps: list[Step], people: list[tuple[int, str]]
     r = Rig(folder, *steps, *[answers("end")] * 20, tools=tools(), store=store)
     session = await r.open(max_turns=6)
     run = asyncio.create_task(session.prompt(say("u", "m0")))
+    await asyncio.sleep(0)
     said = {"u"}
     for step in range(stop_after):
         for number, (after, doing) in enumerate(people):
             if after == step and session.running:
                 if doing == "model":
-                    await session.set_model("scripted/one")
+                    with suppress(OperatorMustAct):
+                        await session.set_model("scripted/one")
                 else:
                     said.add(f"p{number}")
                     await session.prompt(say(f"p{number}", f"m{number + 1}"), when_busy=doing)  # type: ignore[arg-type]
@@ -114,6 +117,7 @@ async def one_run(folder: Path, steps: list[Step], people: list[tuple[int, str]]
         await session.close()
     else:
         await session.abort()
+    await until(run.done)
     [outcome] = await asyncio.gather(run, return_exceptions=True)
 
     check_grammar(r.events)
@@ -130,7 +134,7 @@ async def one_run(folder: Path, steps: list[Step], people: list[tuple[int, str]]
         assert shown(r.events) == kept
     reopened = await r.open()
     r.provider._steps[:] = [answers("next")]
-    after = await reopened.prompt(say("v"))
-    if after is not None and after.outcome == "success":
+    last = await reopened.prompt(say("v"))
+    if last is not None and last.outcome == "success":
         check_results(reopened.manager.messages)
     assert asyncio.all_tasks() == {asyncio.current_task()}

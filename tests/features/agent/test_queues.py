@@ -188,3 +188,20 @@ async def test_a_stranger_who_joins_takes_the_owners_rights_away(rig: MakeRig) -
     await session.prompt(say("u", owner=True))
 
     assert seen == [True, False, True]
+
+
+async def test_an_owner_who_joins_lends_no_rights(rig: MakeRig) -> None:
+    """The work that goes on is still somebody else's."""
+    seen: list[bool] = []
+
+    async def look(invocation: ToolInvocation) -> ToolResult:
+        seen.append(invocation.context.owner)
+        if len(seen) == 1:
+            await session.prompt(say("good idea", owner=True), when_busy="steer")
+        return text_result("ok")
+
+    r = rig(answers(call("c1", "look")), answers(call("c2", "look")), answers("done"), tools=[FunctionTool("look", look)])
+    session = await r.open()
+    await session.prompt(say("u"))
+
+    assert seen == [False, False]

@@ -42,9 +42,9 @@ async def test_calls_run_at_the_same_time_and_results_keep_their_order(rig: Make
     session = await r.open()
     run = asyncio.create_task(session.prompt(say("u")))
     await until(lambda: len(gates.running) == 3)
-    for id in ("c3", "c1", "c2"):
-        gates.gates[id].set()
-        await until(lambda id=id: f"X-{id}" in r.trace())  # type: ignore[misc]
+    for call_id in ("c3", "c1", "c2"):
+        gates.gates[call_id].set()
+        await until(lambda end=f"X-{call_id}": end in r.trace())  # type: ignore[misc]
     await run
 
     ends = [event.tool_call_id for event in r.events if isinstance(event, ToolExecutionEnd)]
