@@ -5,6 +5,7 @@ doubles the cost of a call. So the connections are spread over lanes of a few, a
 A lane whose requests fail again and again is replaced: a pool can keep a dead connection for ever.
 """
 
+import asyncio
 import json
 import logging
 import ssl
@@ -57,6 +58,8 @@ class LanedRequest(BaseRequest):
         self._max_lanes = lanes
         self._read_timeout = read_timeout
         self._lanes: list[_Lane] = []
+        self._room = asyncio.Semaphore(lanes * _LANE_CONNECTIONS)
+        self._abandoned: set[asyncio.Task[tuple[int, bytes]]] = set()
         self._open = False
 
     @property
@@ -69,6 +72,9 @@ class LanedRequest(BaseRequest):
     async def shutdown(self) -> None:
         """Close what is idle now, and the rest when its requests end; what is asked later opens and closes its own connection."""
         self._open = False
+        for exchange in (abandoned := list(self._abandoned)):
+            exchange.cancel()
+        await asyncio.gather(*abandoned, return_exceptions=True)
         await self.renew()
 
     async def renew(self) -> None:
@@ -89,12 +95,28 @@ class LanedRequest(BaseRequest):
         connect_timeout: _Seconds = _DEFAULT,
         pool_timeout: _Seconds = _DEFAULT,
     ) -> tuple[int, bytes]:
-        lane = self._lane()
-        lane.load += 1
+        """A caller that is cancelled leaves its exchange to end by itself: cut off, it would leave the pool a connection short for ever."""
+        async with self._room:
+            timeouts = (read_timeout, write_timeout, connect_timeout, pool_timeout)
+            lane = self._lane()
+            lane.load += 1
+            exchange = asyncio.ensure_future(self._exchange(lane, url, method, request_data, *timeouts))
+            try:
+                code, payload = await asyncio.shield(exchange)
+            except asyncio.CancelledError:
+                if not exchange.done():
+                    self._abandoned.add(exchange)
+                    exchange.add_done_callback(self._forget)
+                raise
+        if code == 429:
+            raise Flooded(_retry_after(payload))
+        if code == 413:
+            raise BadRequest("Request entity too large")
+        return code, payload
+
+    async def _exchange(self, lane: _Lane, url: str, method: str, *arguments: Any) -> tuple[int, bytes]:
         try:
-            code, payload = await lane.request.do_request(
-                url, method, request_data, read_timeout, write_timeout, connect_timeout, pool_timeout
-            )
+            answer = await lane.request.do_request(url, method, *arguments)
             lane.failures = 0
         except TelegramError:
             self._failed(lane)
@@ -105,11 +127,12 @@ class LanedRequest(BaseRequest):
                 self._retire(lane)
             if lane.retired and not lane.load:
                 await lane.request.shutdown()
-        if code == 429:
-            raise Flooded(_retry_after(payload))
-        if code == 413:
-            raise BadRequest("Request entity too large")
-        return code, payload
+        return answer
+
+    def _forget(self, exchange: "asyncio.Task[tuple[int, bytes]]") -> None:
+        self._abandoned.discard(exchange)
+        if not exchange.cancelled():
+            exchange.exception()  # nobody waits for it any more
 
     def _lane(self) -> _Lane:
         for lane in self._lanes:
@@ -126,7 +149,7 @@ class LanedRequest(BaseRequest):
             )
             self._lanes.append(_Lane(request))
             return self._lanes[-1]
-        return min(self._lanes, key=lambda lane: lane.load)
+        return min(self._lanes, key=lambda lane: lane.load)  # what is abandoned may still take room
 
     def _failed(self, lane: _Lane) -> None:
         lane.failures += 1

@@ -1,5 +1,6 @@
 """Updates of the Bot API to messages as the host knows them."""
 
+import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +15,7 @@ from features.contracts.chat import Address, InboundMessage, Person
 
 __all__ = ["Press", "UpdateMapper"]
 
+_log = logging.getLogger("pumice.telegram")
 _ANONYMOUS_SENDERS = (1087968824, 136817688, 777000)  # GroupAnonymousBot, Channel Bot, Telegram itself
 _GROUPS = ("group", "supergroup")
 
@@ -56,6 +58,9 @@ class UpdateMapper:
     def _message(self, message: Message, key: str) -> InboundMessage | None:
         sender = self._sender(message)
         text, files = described_text(message), attachments(message)
+        if message.migrate_to_chat_id:
+            facts = {"chat": message.chat.id, "now": message.migrate_to_chat_id}
+            _log.warning("telegram group became a supergroup", extra={"facts": facts})
         if sender is None or message.chat.type not in ("private", *_GROUPS) or not (text or files):
             return None
         group = message.chat.type in _GROUPS
