@@ -137,20 +137,24 @@ class Host:
         return self._http.login_link()
 
     async def _compose(self, stack: AsyncExitStack) -> None:
-        config, clock, ids = self.config, self._clock, self._ids
-        uploads = UploadStore(config.host.data_dir / "uploads")
-        workspaces = Workspaces(config.host.data_dir / "workspaces")
-        store = DatabaseSessionStore(self.database)
-        settings = SettingsStore(self.database, default_settings(config))
-        usage = UsageLedger(self.database, clock)
-        models = make_models(config, clock=clock, ids=ids)
-        stack.push_async_callback(models.close)
-        self._check_default_model(models.resolve)
+        config, clock = self.config, self._clock
+        self._uploads = UploadStore(config.host.data_dir / "uploads")
+        self._settings = SettingsStore(self.database, default_settings(config))
+        self._usage = UsageLedger(self.database, clock)
+        self._models = make_models(config, clock=clock, ids=self._ids)
+        stack.push_async_callback(self._models.close)
+        self._check_default_model()
         self._access = Access(config.access, self.database, clock, self._random)
         await self._access.load()
-        self.channels = make_channels(config, uploads, self._wanted, clock=clock, random=self._random)
         self.events = EventHub(clock)
         self.commands: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
+        self._compose_delivery(stack)
+        self._compose_conversations(stack)
+        stack.push_async_callback(self._errands.close)
+
+    def _compose_delivery(self, stack: AsyncExitStack) -> None:
+        clock, ids = self._clock, self._ids
+        self.channels = make_channels(self.config, self._uploads, self._wanted, clock=clock, random=self._random)
         self.outbox = Outbox(
             self.database, self.channels, clock=clock, ids=ids, random=self._random,
             redact=self.redactor.redact, refused=self._delivery_refused, delivered=lambda delivery: self.desk.delivered(delivery),
@@ -158,33 +162,40 @@ class Host:
         stack.push_async_callback(self.outbox.close)
         self.inbox = Inbox(self.database, self._access, clock=clock, ids=ids, hand_over=self._hand_over, refused=self._say_refusal)
         stack.push_async_callback(self.inbox.close)
-        command_services = CommandServices(
-            models=models, settings=settings, usage=usage, access=self._access, registry=self.commands, clock=clock,
-            channels_health=lambda: {name: channel.health() for name, channel in self.channels.items()},
-        )  # fmt: skip
 
-        def context(conversation: Conversation, sender: Person, owner: bool, group: bool) -> CommandContext:
-            return CommandContext(conversation=conversation, sender=sender, owner=owner, group=group, services=command_services)
-
+    def _compose_conversations(self, stack: AsyncExitStack) -> None:
+        config, clock, ids = self.config, self._clock, self._ids
+        workspaces = Workspaces(config.host.data_dir / "workspaces")
+        store = DatabaseSessionStore(self.database)
         opener = SessionOpener(
-            make_sessions(config, store, models, self.redactor, clock=clock, ids=ids, random=self._random),
-            store, settings, workspaces, tools=make_tools(config, self.redactor), post=self.outbox.post, roots=config.tools.roots,
+            make_sessions(config, store, self._models, self.redactor, clock=clock, ids=ids, random=self._random),
+            store, self._settings, workspaces, tools=make_tools(config, self.redactor), post=self.outbox.post, roots=config.tools.roots,
         )  # fmt: skip
         self.conversations = Conversations(
             ConversationServices(
-                inbox=self.inbox, outbox=self.outbox, settings=settings, opener=opener, channels=self.channels,
-                attachments=Attachments(workspaces, uploads, clock), commands=self.commands, context=context, usage=usage,
-                publish=self.events.publish, clock=clock, ids=ids,
+                inbox=self.inbox, outbox=self.outbox, settings=self._settings, opener=opener, channels=self.channels,
+                attachments=Attachments(workspaces, self._uploads, clock), commands=self.commands, context=self._command_context(),
+                usage=self._usage, publish=self.events.publish, clock=clock, ids=ids,
             ),
             idle_evict_minutes=config.chat.idle_evict_minutes,
         )  # fmt: skip
         stack.push_async_callback(self.conversations.close)
         self.desk = HostDesk(
             events=self.events, channels=self.channels, conversations=self.conversations, inbox=self.inbox, outbox=self.outbox,
-            log=ChatLog(self.database), store=store, usage=usage, access=self._access, uploads=uploads, commands=self.commands,
-            state=lambda: self._state, clock=clock, ids=ids,
+            log=ChatLog(self.database), store=store, usage=self._usage, access=self._access, uploads=self._uploads,
+            commands=self.commands, state=lambda: self._state, clock=clock, ids=ids,
         )  # fmt: skip
-        stack.push_async_callback(self._errands.close)
+
+    def _command_context(self) -> Callable[[Conversation, Person, bool, bool], CommandContext]:
+        services = CommandServices(
+            models=self._models, settings=self._settings, usage=self._usage, access=self._access, registry=self.commands,
+            channels_health=lambda: {name: channel.health() for name, channel in self.channels.items()}, clock=self._clock,
+        )  # fmt: skip
+
+        def context(conversation: Conversation, sender: Person, owner: bool, group: bool) -> CommandContext:
+            return CommandContext(conversation=conversation, sender=sender, owner=owner, group=group, services=services)
+
+        return context
 
     async def _recover(self, stack: AsyncExitStack) -> None:
         """Take up what is left from before, then listen: what is new queues behind what is old."""
@@ -216,9 +227,9 @@ class Host:
                 log.exception("channel broke", extra={"facts": {"channel": channel.name, "error_id": error_id}})
             await self._clock.sleep(_CHANNEL_AGAIN_S)
 
-    def _check_default_model(self, resolve: Callable[[str], object]) -> None:
+    def _check_default_model(self) -> None:
         try:
-            resolve(self.config.models.default)
+            self._models.resolve(self.config.models.default)
         except UserMustAct as error:
             raise OperatorMustAct(f"models.default is {self.config.models.default!r}. {error}") from None
 

@@ -136,8 +136,10 @@ class Runs:
     ) -> None:
         presenter = self._presenter = self._present(settings, start)
         try:
-            outcome = None if self._halting else await ask()
-            self.books.draft_left(await presenter.close())
+            try:
+                outcome = None if self._halting else await ask()
+            finally:  # what is owed goes out after the last that the view sends
+                self.books.draft_left(await presenter.close())
             if outcome is None:
                 outcome = _branch_end(session, stopped=self._halting)
             await self._until_stored(lambda: self.books.settle(outcome, asked=asked))
@@ -152,7 +154,6 @@ class Runs:
             self._presenter = None
             self._task = None
             self._ended(session)
-            await presenter.close()
 
     async def _until_stored(self, owe: Callable[[], Awaitable[None]]) -> None:
         """A full disk must not swallow an answer; it waits until there is room."""

@@ -25,8 +25,8 @@ log = logging.getLogger("pumice.outbox")
 class CutRun(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the drafts in a chat whose run was cut, perhaps more than once.
 
-    ``draft`` is one that is on show; ``uncertain`` says that there may be one whose id is not known. Their rows stay, under ``run_ids``,
-    until the answer takes their place.
+    ``draft`` is one that is on show; ``uncertain`` says that there may be one whose id is not known. Rows that hold nothing else stay,
+    under ``run_ids``, until the answer takes their place.
     """
 
     run_ids: tuple[str, ...] = ()
@@ -230,6 +230,9 @@ def _recover(transaction: Transaction, channels: tuple[str, ...]) -> tuple[list[
                 uncertain=known.uncertain or uncertain,
             )
             continue
+        if uncertain and delivery.state == "held":  # its draft may show some of what the run was about to say next
+            known = cut.get(delivery.address, CutRun())
+            cut[delivery.address] = msgspec.structs.replace(known, uncertain=True)
         may_be_there = uncertain or (delivery.state == "sending" and (delivery.draft is None or delivery.done > 0))
         message = msgspec.structs.replace(delivery.message, possible_duplicate=True) if may_be_there else delivery.message
         transaction.execute("UPDATE outbox SET state = 'pending', message = ? WHERE id = ?", (encode_outbound(message), delivery.id))

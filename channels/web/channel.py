@@ -46,7 +46,7 @@ class WebChannel:
     async def send(self, address: Address, message: OutboundMessage, progress: DeliveryProgress) -> None:
         self._last_event_at = self._clock.now()
         if progress.done == 0:
-            await progress.confirm(None)
+            await progress.confirm(None, last=True)
 
     def live(self, address: Address, *, reply_to: str | None, opened: Callable[[str], None]) -> LiveView:
         return _NoView()

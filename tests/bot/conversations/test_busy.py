@@ -264,7 +264,8 @@ async def test_an_edit_of_what_was_steered_and_not_yet_heard_changes_it_in_the_q
         message = rig.chat().says("tow")
         await eventually(lambda: rig.conversation().status().queued == 1)
         rig.chat().edits(message, "two")
-        await eventually(lambda: "two" in str(rig.conversation()._seat.current and rig.conversation()._seat.current.queued))
+        session = await rig.conversation().session()
+        await eventually(lambda: [prompt.text for prompt in session.queued] == ["two"])
         tool.go_on.set()
         await rig.chat().answer()
 
