@@ -100,7 +100,7 @@ class EventHub:
         if self.listeners >= self._max_listeners:
             raise RetryLater(f"{self._max_listeners} event streams are open already; close one and try again")
         ring = self._ring(address)
-        start = self.last_id if after is None else min(after, self.last_id)
+        start = self.last_id if after is None else after
         if after is None and current_run and ring.run_started is not None:
             start = ring.run_started - 1
         return Subscription(self, ring, start)
@@ -242,7 +242,7 @@ class Subscription:
         self._ring = ring
         self._last = after
         self._greeting = b": connected\n\n"
-        if after < ring.lost_through:
+        if not ring.lost_through <= after <= hub.last_id:  # a later id is of an earlier life, before the machine's clock was set back
             self._greeting += _GAP
             self._last = ring.lost_through
         self._woken = asyncio.Event()

@@ -128,6 +128,17 @@ async def test_events_that_nobody_listens_to_are_not_kept_and_coming_back_says_s
         assert [name for _, name, _ in await read(stream)] == ["resync", "agent_start"]
 
 
+async def test_whoever_has_an_id_from_before_the_clock_was_set_back_is_told_to_read_anew(clock: FakeClock) -> None:
+    """Ids begin at the time; nothing that follows would ever be later than the one that it has."""
+    earlier = EventHub(clock)
+    clock.set(clock.now() - timedelta(hours=1))
+    hub = EventHub(clock)
+    with hub.subscribe(MAIN, after=earlier.last_id) as stream:
+        hub.publish(MAIN, AgentStart())
+
+        assert [name for _, name, _ in await read(stream)] == ["resync", "agent_start"]
+
+
 async def test_where_room_is_short_the_pieces_of_complete_messages_go_first(clock: FakeClock) -> None:
     """Their message holds all that they said, so a resume is whole and small."""
     hub = EventHub(clock, ring_events=60)
