@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from features.agent.interruption import Interruption, RunStopped
+from features.agent.result_budget import ResultBudget
 from features.agent.session_state import SessionState
 from features.contracts.clock import unix_ms
 from features.contracts.errors import ModelMustAct, PumiceError
@@ -69,6 +70,7 @@ class ToolBatch:
         self._stop = stop
         self._save = save
         self._saved = 0
+        self._budget = ResultBudget(context.scratch, state.services.ids)
 
     async def run(self) -> None:
         """Returns when every call has its result and all of them are stored, also after a stop."""
@@ -127,7 +129,7 @@ class ToolBatch:
         for step in self._steps[self._saved :]:
             if step.result is None:
                 break
-            ready.append(step.result)
+            ready.append(self._budget.fitted(step.result))
         if ready:
             self._saved += len(ready)
             await self._save(ready)
