@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from features.tools.command_output import CommandOutput
 from features.tools.truncation import size_text, truncate_head, truncate_tail
 
 TEXTS = st.text(st.sampled_from("aé€😀\n "), max_size=80)
@@ -73,3 +76,15 @@ def test_figures_travel_without_the_text() -> None:
     assert details["truncated"]
     assert details["totalLines"] == 3
     assert "content" not in details
+
+
+@pytest.mark.parametrize("pieces", [["x" * 300, "\n"], ["x" * 299, "x\n"], ["x" * 301 + "\n"], ["x" * 100] * 3 + ["\n"]])
+def test_a_line_that_begins_outside_the_window_is_told_as_cut(tmp_path: Path, pieces: list[str]) -> None:
+    """However the output arrived in pieces; once the window held just what a result may, and the line passed for a whole one."""
+    output = CommandOutput(tmp_path / "full", max_bytes=100, max_lines=10)
+    for piece in ["first\n", *pieces]:
+        output.add(piece)
+    text, figures = output.finish()
+
+    assert figures.last_line_partial
+    assert text.startswith("x" * 100 + "\n\n[Showing last 100B of line 2")
