@@ -43,7 +43,7 @@ class CommandOutput:
             self._save(kept.encode("utf-8", "replace"))
         elif self._file is not None:
             self._save(encoded)
-        # One more than a result holds, beside a line end that does not count: what begins in the middle of a line must never fit as a whole.
+        # One more than a result holds, beside a line end that does not count: a line whose beginning is gone must never fit as a whole.
         self._tail = kept if len(kept) <= 2 * self._max_bytes else kept[-self._max_bytes - 2 :]
 
     def tail(self) -> str:
