@@ -39,6 +39,7 @@ from bot.http.auth import load_or_create_token
 from bot.http.events import EventHub
 from bot.lock import DataDirectoryLock
 from bot.migrations import all_migrations
+from bot.sandbox import make_sandbox
 from bot.settings import SettingsStore
 from channels.web import UploadStore
 from features.commands import CommandRegistry
@@ -107,6 +108,8 @@ class Host:
                     log.warning("not hardened", extra={"facts": {"reason": warning}})
             with _starting("the database"):
                 self.database = await stack.enter_async_context(Database(self.config.database_path, all_migrations()))
+            with _starting("the sandbox"):
+                self._sandbox = await make_sandbox(self.config)
             with _starting("the chats"):
                 await self._compose(stack)
                 await self._recover(stack)
@@ -169,7 +172,8 @@ class Host:
         store = DatabaseSessionStore(self.database)
         opener = SessionOpener(
             make_sessions(config, store, self._models, self.redactor, clock=clock, ids=ids, random=self._random),
-            store, self._settings, workspaces, tools=make_tools(config, self.redactor), post=self.outbox.post, roots=config.tools.roots,
+            store, self._settings, workspaces,
+            tools=make_tools(config, self.redactor, self._sandbox), post=self.outbox.post, roots=config.tools.roots,
         )  # fmt: skip
         self.conversations = Conversations(
             ConversationServices(

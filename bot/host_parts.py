@@ -11,7 +11,7 @@ from channels.web import UploadStore, WebChannel
 from features.agent import AgentSessionFactory, RetryOptions
 from features.contracts.chat import ChatChannel, ChatSender
 from features.contracts.clock import Clock
-from features.contracts.processes import SecretRedactor
+from features.contracts.processes import ProcessSpawnHook, SecretRedactor
 from features.contracts.sessions import SessionStore
 from features.models import ModelOverride, ModelRegistry, ProviderConfig
 from features.processes import ProcessPolicyOptions, ProcessRunner, ProcessSpawnPolicy
@@ -83,11 +83,14 @@ def make_sessions(
     )
 
 
-def make_tools(config: Config, redactor: SecretRedactor) -> Callable[[ChatSender], ToolRegistry]:
+def make_tools(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHook | None) -> Callable[[ChatSender], ToolRegistry]:
     """What makes the tools of one session."""
     section = config.processes
     policy = ProcessSpawnPolicy(
-        ProcessPolicyOptions(inherit=section.inherit, allow=section.allow, deny=section.deny), redactor=redactor, environ=os.environ
+        ProcessPolicyOptions(inherit=section.inherit, allow=section.allow, deny=section.deny),
+        redactor=redactor,
+        environ=os.environ,
+        hooks=() if sandbox is None else (sandbox,),
     )
     processes = ProcessRunner(policy, redactor)
 
@@ -96,6 +99,7 @@ def make_tools(config: Config, redactor: SecretRedactor) -> Callable[[ChatSender
             ToolOptions(
                 processes=processes,
                 send=send,
+                sandboxed=sandbox is not None,
                 disabled=config.tools.disabled,
                 bash_timeout_s=config.tools.bash_timeout_s,
                 max_result_bytes=config.tools.max_result_bytes,

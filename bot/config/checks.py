@@ -51,11 +51,6 @@ def _check_host(config: Config) -> None:
         )
     if url and not (url.startswith("sqlite:///") and len(url) > len("sqlite:///")):
         raise ConfigurationError(f"storage.url is {url!r}; it must be sqlite:///PATH. Leave it empty for state.db in the data directory.")
-    if config.processes.sandbox == "bubblewrap":
-        raise ConfigurationError(
-            "processes.sandbox is 'bubblewrap', and this version has no sandbox yet, so it must not start. "
-            "Set it to 'auto': processes are then for owners only."
-        )
     quiet = config.scheduler.quiet_hours
     if quiet and not _QUIET.fullmatch(quiet):
         raise ConfigurationError(f"scheduler.quiet_hours is {quiet!r}; write it like '22:00-07:00'.")

@@ -9,6 +9,7 @@ from bot.doctor.finding import Finding, good, warning, wrong
 from bot.doctor.machine import examine_machine
 from bot.doctor.telegram import examine_telegram
 from bot.lock import DataDirectoryLock, running_host
+from bot.sandbox import sandbox_problem
 from features.contracts.clock import Clock
 from features.contracts.errors import OperatorMustAct
 
@@ -32,6 +33,7 @@ async def examine(path: Path | None, environ: Mapping[str, str], cwd: Path, cloc
     return [
         *_configuration(config),
         *examine_machine(config, clock),
+        await _sandbox(config),
         await _database(config),
         *_providers(config),
         *await examine_telegram(config.channels.telegram, config.access, clock),
@@ -46,6 +48,15 @@ def _configuration(config: Config) -> Iterator[Finding]:
     access = config.access
     if access.mode == "allowlist" and not (access.owners or access.allow or access.groups):
         yield warning("access", "access.mode is 'allowlist' and the lists are empty: nobody may talk", "Fill access.owners")
+
+
+async def _sandbox(config: Config) -> Finding:
+    problem = await sandbox_problem(config)
+    if problem is None:
+        return good("sandbox", "bubblewrap keeps what agents start to the chat's own folder")
+    what = f"{problem}, so bash is for owners only"
+    fix = "Mend that, or make owners only of people whom you would give a shell on this machine"
+    return wrong("sandbox", problem, fix) if config.processes.sandbox == "bubblewrap" else warning("sandbox", what, fix)
 
 
 async def _database(config: Config) -> Finding:

@@ -26,11 +26,6 @@ def examine_machine(config: Config, clock: Clock) -> Iterator[Finding]:
     yield _disk(config.host.data_dir)
     yield _clock(clock, config.host.default_time_zone)
     yield _hardening(config)
-    yield warning(
-        "sandbox",
-        "this version has no sandbox, so bash is for owners only",
-        "Make owners only of people whom you would give a shell on this machine",
-    )
     yield from _host_and_port(config)
 
 

@@ -23,10 +23,14 @@ __all__ = ["ToolOptions", "ToolRegistry"]
 
 
 class ToolOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the built-in tools need. ``send`` is None where there is no chat to send into; the tool is left out then."""
+    """What the built-in tools need. ``send`` is None where there is no chat to send into; the tool is left out then.
+
+    ``sandboxed`` says that processes are kept to the workspace; bash is then for everybody who is admitted, else for owners alone.
+    """
 
     processes: ProcessRunner
     send: ChatSender | None = None
+    sandboxed: bool = False
     disabled: tuple[str, ...] = ()
     bash_timeout_s: float = 120
     max_result_bytes: int = 51_200
@@ -50,7 +54,9 @@ class ToolRegistry:
             ReadTool(max_bytes=max_bytes, max_lines=max_lines),
             WriteTool(),
             EditTool(),
-            BashTool(options.processes, timeout_s=options.bash_timeout_s, max_bytes=max_bytes, max_lines=max_lines),
+            BashTool(
+                options.processes, sandboxed=options.sandboxed, timeout_s=options.bash_timeout_s, max_bytes=max_bytes, max_lines=max_lines
+            ),
             GrepTool(max_bytes=max_bytes),
             FindTool(max_bytes=max_bytes),
             LsTool(max_bytes=max_bytes),

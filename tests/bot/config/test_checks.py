@@ -37,10 +37,6 @@ def load(tmp_path: Path, text: str) -> Config:
         ("host.default_time_zone = '../x'", "host.default_time_zone is '../x', which is no IANA time zone."),
         ("storage.url = 'postgresql://db/x'", "storage.url names PostgreSQL, which this version does not serve yet."),
         ("storage.url = 'mysql://db/x'", "storage.url is 'mysql://db/x'; it must be sqlite:///PATH."),
-        (
-            "processes.sandbox = 'bubblewrap'",
-            "processes.sandbox is 'bubblewrap', and this version has no sandbox yet, so it must not start.",
-        ),
         ("scheduler.quiet_hours = '10pm'", "scheduler.quiet_hours is '10pm'; write it like '22:00-07:00'."),
         ("http.public_url = 'http://a'", "http.public_url is 'http://a'; it must be an address that begins with https://."),
         ("channels.telegram.api_url = 'api.telegram.org'", "channels.telegram.api_url is 'api.telegram.org'; it must be an address"),

@@ -33,7 +33,7 @@ async def look(folder: Path, port: int, text: str = "", clock: FakeClock | None 
 
 async def test_a_fresh_machine_is_fine_and_stays_fresh(tmp_path: Path, free_port: int) -> None:
     """Notes, but nothing wrong, and nothing made by looking."""
-    found = await look(tmp_path, free_port)
+    found = await look(tmp_path, free_port, "processes.sandbox = 'none'\n")
 
     assert {check for check, finding in found.items() if finding.state == "warning"} == {"sandbox", "models"}
     assert not [finding for finding in found.values() if finding.state == "wrong"]
@@ -132,11 +132,11 @@ async def test_models_and_empty_lists_are_told(tmp_path: Path, free_port: int) -
 
 def test_the_command_prints_a_line_each_and_tells_by_its_status(pumice: Terminal, tmp_path: Path, free_port: int) -> None:  # noqa: F811
     """Scripts read the status, people the lines, programs the JSON."""
-    (tmp_path / "pumice.toml").write_text(f"http.port = {free_port}\n")
+    (tmp_path / "pumice.toml").write_text(f"http.port = {free_port}\nprocesses.sandbox = 'none'\n")
     status, out, err = pumice("doctor")
     assert (status, err) == (0, "")
     assert f"ok     port: 127.0.0.1:{free_port} is free.\n" in out
-    assert "note   sandbox: this version has no sandbox, so bash is for owners only. Make owners only" in out
+    assert "note   sandbox: processes.sandbox is 'none', so bash is for owners only. Mend that, or make owners only" in out
     assert {finding["check"] for finding in json.loads(pumice("doctor", "--json")[1])} >= {"configuration", "database", "disk"}
 
     (tmp_path / "pumice.toml").write_text("http.prot = 1\n")

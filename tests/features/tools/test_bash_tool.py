@@ -166,3 +166,8 @@ async def test_a_result_is_given_though_the_full_output_cannot_be_kept(bench: To
     text = await bench.text("bash", command="seq 1 3000")
 
     assert "[Showing lines 1001-3000 of 3000. The full output could not be kept: Not a directory]" in text
+
+
+async def test_in_a_sandbox_bash_is_for_everybody_who_is_admitted(make_bench: MakeBench) -> None:
+    """What it runs is kept to the place's own folder then."""
+    assert await make_bench(owner=False, sandboxed=True).text("bash", command="echo hi") == "hi"

@@ -155,7 +155,7 @@ async def test_a_symlink_put_in_place_after_the_check_does_not_lead_outside(work
 
 
 async def test_bash_is_for_owners(make_bench: MakeBench, workspace: Path) -> None:
-    """There is no sandbox yet; everybody else's commands would run as the host."""
+    """Without a sandbox everybody else's commands would run as the host."""
     with pytest.raises(ModelMustAct, match="bash is for the owners"):
         await make_bench(owner=False).run("bash", command="touch made")
     assert not (workspace / "made").exists()

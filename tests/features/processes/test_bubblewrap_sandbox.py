@@ -1,0 +1,108 @@
+"""What a sandboxed process cannot do; each against real bubblewrap."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from features.contracts.errors import ModelMustAct
+from features.contracts.processes import ProcessSpawnRequest
+from features.processes import BubblewrapSandbox, ProcessPolicyOptions, ProcessRunner, ProcessSpawnPolicy, SecretRedactor
+
+needs_bubblewrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs Debian's bubblewrap: apt-get install bubblewrap")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data directory with two places and something to steal."""
+    for name in ("a", "b"):
+        (tmp_path / "data" / "workspaces" / name / ".pumice").mkdir(parents=True)
+        (tmp_path / "data" / "workspaces" / name / "note.txt").write_text(f"of {name}\n")
+    (tmp_path / "data" / "state.db").write_text("everything\n")
+    (tmp_path / "pumice.toml").write_text("key\n")
+    (tmp_path / "root").mkdir()
+    return tmp_path / "data"
+
+
+class Shell:
+    """Runs commands in place ``a``."""
+
+    def __init__(self, data: Path, sandbox: BubblewrapSandbox) -> None:
+        redactor = SecretRedactor()
+        policy = ProcessSpawnPolicy(ProcessPolicyOptions(), redactor=redactor, environ={"PATH": "/usr/bin:/bin"}, hooks=[sandbox])
+        self._runner = ProcessRunner(policy, redactor)
+        self.workspace = data / "workspaces" / "a"
+
+    async def run(self, command: str) -> str:
+        request = ProcessSpawnRequest(
+            argv=("/bin/bash", "-c", command), cwd=self.workspace, purpose="bash", workspace=self.workspace
+        )  # fmt: skip
+        async with self._runner.start(request) as process:
+            return "".join([piece async for piece in process.output()])
+
+
+@pytest.fixture
+async def shell(data: Path) -> Shell:
+    sandbox = BubblewrapSandbox(hidden=[data, data.parent / "pumice.toml"], writable=[data.parent / "root"], network=False)
+    assert await sandbox.problem() is None
+    return Shell(data, sandbox)
+
+
+@needs_bubblewrap
+async def test_a_place_sees_its_own_folder_and_writes_there(shell: Shell) -> None:
+    """It is what the agent works in."""
+    assert await shell.run("pwd; cat note.txt; echo new > made.txt") == f"{shell.workspace}\nof a\n"
+    assert (shell.workspace / "made.txt").read_text() == "new\n"
+
+
+@needs_bubblewrap
+async def test_other_places_the_database_and_the_configuration_are_not_there(shell: Shell, data: Path) -> None:
+    """One chat's agent must not read another's, nor the host's keys."""
+    assert await shell.run(f"ls {data}/workspaces; cat {data}/state.db {data}/workspaces/b/note.txt 2>/dev/null") == "a\n"
+    assert "key" not in await shell.run(f"cat {data.parent}/pumice.toml")
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("target", ["/etc/made", "/usr/made", ".pumice/made"])
+async def test_the_system_and_the_hosts_own_folder_are_read_only(shell: Shell, target: str) -> None:
+    """``.pumice`` is the host's; the rest is everybody's."""
+    said = await shell.run(f"echo x > {target}")
+
+    assert "Read-only file system" in said
+    assert not (shell.workspace / target).exists()
+
+
+@needs_bubblewrap
+async def test_configured_roots_can_be_written(shell: Shell, data: Path) -> None:
+    """``tools.roots`` are the agent's too."""
+    await shell.run(f"echo x > {data.parent}/root/made")
+
+    assert (data.parent / "root" / "made").read_text() == "x\n"
+
+
+@needs_bubblewrap
+async def test_other_processes_and_the_network_are_out_of_reach(shell: Shell) -> None:
+    """Nothing of the host is seen in /proc; with the network off not even loopback leads out."""
+    assert await shell.run("ls /proc | grep -c '^[0-9]'") in {"3\n", "4\n", "5\n"}
+    assert (await shell.run("grep -c : /proc/net/dev")).strip() == "1"
+    assert "CapEff:\t0000000000000000" in await shell.run("cat /proc/self/status")
+
+
+@needs_bubblewrap
+async def test_a_process_without_a_workspace_is_refused(data: Path) -> None:
+    """There would be nothing to keep it in."""
+    sandbox = BubblewrapSandbox(hidden=[data], network=True)
+    redactor = SecretRedactor()
+    policy = ProcessSpawnPolicy(ProcessPolicyOptions(), redactor=redactor, environ={}, hooks=[sandbox])
+
+    with pytest.raises(ModelMustAct, match="no workspace"):
+        await policy.prepare(ProcessSpawnRequest(argv=("true",), cwd=data, purpose="hook"))
+
+
+@pytest.mark.parametrize(("bwrap", "said"), [("/bin/false", "does not work here"), ("/nowhere/bwrap", "cannot be started")])
+async def test_a_machine_where_it_does_not_work_is_told_apart(bwrap: str, said: str) -> None:
+    """``auto`` falls back, ``bubblewrap`` refuses to start, doctor tells the reason."""
+    problem = await BubblewrapSandbox(hidden=[], network=True, bwrap=bwrap).problem()
+
+    assert problem is not None
+    assert said in problem
