@@ -165,18 +165,28 @@ class Conversation:
         return False
 
     async def _guarded(self, turn: Turn) -> None:
-        """The one place where a defect of a turn is caught."""
+        """Deal with a turn, which is held again while the host cannot write."""
+        try:
+            problem = await self._problem_with(turn)
+            if problem is not None:
+                await self.say(problem, answers=turn.ids)
+        except OperatorMustAct:  # also of what is said about a problem: a turn that nobody was told of is not over
+            self._pending.held.appendleft(turn)
+            raise
+
+    async def _problem_with(self, turn: Turn) -> str | None:
+        """Deal with a turn; what the person is to be told if that failed. The one place where a defect of a turn is caught."""
         try:
             await self._take(turn)
         except OperatorMustAct:
-            self._pending.held.appendleft(turn)
             raise
         except PumiceError as error:
-            await self.say(str(error), answers=turn.ids)
+            return str(error)
         except Exception:
             error_id = self._services.ids()
             log.exception("turn failed", extra={"facts": {"chat": str(self.address), "error_id": error_id}})
-            await self.say(defect_text(error_id), answers=turn.ids)
+            return defect_text(error_id)
+        return None
 
     async def _take(self, turn: Turn) -> None:
         stored = turn.messages[0]
