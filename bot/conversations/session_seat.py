@@ -143,14 +143,12 @@ class SessionSeat:
             await self._opener.store.make_current(str(self._address), summary.id)
             return await self._take(session, settings)
 
-    async def delete(self, written: str) -> str:
-        """Delete one of this address's sessions for good; returns its id."""
+    async def delete(self, session_id: str) -> None:
+        """Delete a session that ``find`` found, for good."""
         async with self._changing:
-            summary = await self.find(written)
-            if self.current is not None and self.current.id == summary.id:
+            if self.current is not None and self.current.id == session_id:
                 await self._leave()
-            await self._opener.store.delete(summary.id)
-            return summary.id
+            await self._opener.store.delete(session_id)
 
     async def list(self) -> list[SessionSummary]:
         return await self._opener.store.list(str(self._address), limit=_MOST_LISTED)

@@ -149,7 +149,7 @@ class Rig:
         self.conversations.dispatch(stored)
 
     async def _refused(self, delivery: Any, reason: str) -> None:
-        await self.conversations.delivery_refused(delivery, reason)
+        self.conversations.delivery_refused(delivery, reason)
 
 
 class _Models:
