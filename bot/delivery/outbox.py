@@ -51,9 +51,9 @@ class Outbox:
         clock: Clock,
         ids: Callable[[], str],
         random: Random,
-        redact: Callable[[str], str] = str,
-        refused: Callable[[Delivery, str], Awaitable[None]] | None = None,
-        delivered: Callable[[Delivery], None] | None = None,
+        redact: Callable[[str], str],
+        refused: Callable[[Delivery, str], Awaitable[None]],
+        delivered: Callable[[Delivery], None],
     ) -> None:
         self._database = database
         self._channels = channels
@@ -66,8 +66,8 @@ class Outbox:
             clock=clock,
             random=random,
             ids=ids,
-            refused=refused or _refused_silently,
-            delivered=delivered or _delivered_silently,
+            refused=refused,
+            delivered=delivered,
         )
         self._lanes: dict[Address, Lane] = {}
         self._storing: dict[str, asyncio.Future[None]] = {}
@@ -244,11 +244,3 @@ def _retrieve(task: asyncio.Future[None]) -> None:
     """Whoever posted may be gone; the failure is told once, here or there."""
     if not task.cancelled() and (error := task.exception()) is not None:
         log.warning("a message could not be stored", extra={"facts": {"error": type(error).__name__}})
-
-
-async def _refused_silently(delivery: Delivery, reason: str) -> None:
-    return None
-
-
-def _delivered_silently(delivery: Delivery) -> None:
-    return None

@@ -63,7 +63,10 @@ class Rig:
         self.store = DatabaseSessionStore(database)
         channels = {"loop": self.channel}
         models = ScriptedModels(provider, SEEING)
-        self.outbox = Outbox(database, channels, clock=clock, ids=ids, random=Random(1), refused=self._refused)
+        self.outbox = Outbox(
+            database, channels, clock=clock, ids=ids, random=Random(1),
+            redact=str, refused=self._refused, delivered=lambda delivery: None,
+        )  # fmt: skip
         self.access = Access(AccessSection(mode="open", confirm_open=True, owners=("loop:1",)), database, clock, Random(1))
         self.inbox = Inbox(database, self.access, clock=clock, ids=ids, hand_over=self._hand_over, refused=_nothing)
         workspaces = Workspaces(folder / "workspaces")
