@@ -180,9 +180,14 @@ class Outbox:
         """Give up a cut run that nothing has to answer for."""
         await self._database.write(forget(cut.run_ids))
 
+    @property
+    def idle(self) -> bool:
+        """Nothing is being sent, nor written without somebody waiting for it."""
+        return not len(self._errands)
+
     async def drain(self, seconds: float) -> bool:
         """Wait until everything is out, at most so long; False if something is left."""
-        return not len(self._errands) or await within(self._clock, seconds, self._errands.settle())
+        return self.idle or await within(self._clock, seconds, self._errands.settle())
 
     async def close(self) -> None:
         await self._errands.close()

@@ -139,9 +139,7 @@ class Rig:
         await eventually(lambda: len(self.provider.requests) >= count)
 
     async def idle(self) -> None:
-        await eventually(
-            lambda: all(conversation.idle for conversation in self.conversations._open.values()) and not len(self.outbox._errands)
-        )
+        await eventually(lambda: all(conversation.idle for conversation in self.conversations._open.values()) and self.outbox.idle)
 
     async def arrived(self, count: int) -> None:
         """Wait until so many messages have been accepted and nothing but the clock is waited for."""

@@ -17,7 +17,7 @@ def said(text: str) -> OutboundMessage:
 
 
 async def until_idle(rig: Rig) -> None:
-    await eventually(lambda: not len(rig.outbox._errands))
+    await eventually(lambda: rig.outbox.idle)
 
 
 async def test_what_is_posted_arrives_and_costs_two_commits(tmp_path: Path) -> None:
