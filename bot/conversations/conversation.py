@@ -17,7 +17,7 @@ from bot.conversations.turn import Turn
 from bot.conversations.voice import Voice
 from bot.conversations.waiting_line import WaitingLine
 from bot.delivery.delivery import Delivery
-from bot.delivery.errands import Errands
+from bot.delivery.errands import FULL_DISK_DELAY_S, Errands
 from bot.delivery.inbox import StoredMessage, UnfinishedTurn
 from bot.delivery.outbox import CutRun
 from bot.delivery.wording import STOPPED
@@ -33,7 +33,6 @@ __all__ = ["Conversation", "ConversationStatus", "StopReport"]
 
 log = logging.getLogger("pumice.conversations")
 
-_FULL_DISK_DELAY_S = 15.0
 _NOTHING_TO_READ = "There was nothing in that message that I can read. Write me a text, or send a file."
 _EDITED_COMMAND = "An edited message is no command for me. Send it as a new one."
 _SESSION_GONE = "The session that was at work here is no longer there, so I could not finish. Please ask again."
@@ -137,7 +136,7 @@ class Conversation:
                         continue
                 except OperatorMustAct as error:
                     log.error("a conversation waits for its host", extra={"facts": {"chat": str(self.address), "error": str(error)}})
-                    await self._services.clock.sleep(_FULL_DISK_DELAY_S)
+                    await self._services.clock.sleep(FULL_DISK_DELAY_S)
                     continue
                 if not self._runs.active and not self._pending.held and self._line.empty:
                     return
