@@ -176,6 +176,9 @@ class SessionSeat:
         Raises:
             UserMustAct: there is none, or more than one.
         """
+        known = await self._opener.store.summary(written.strip())  # a whole id also finds what is too old to be listed
+        if known is not None and known.scope == str(self._address):
+            return known
         wanted = written.strip().lower()
         sessions = await self.list()
         exact = [summary for summary in sessions if summary.id.lower() == wanted]
