@@ -29,7 +29,7 @@ __all__ = ["SessionManager"]
 _FORMAT_VERSION = 3
 _SHORT_ID_CHARS = 8
 _SHORT_ID_TRIES = 100
-_MAX_DRAFTS = 64
+_MAX_DRAFTS = 4096  # far more than one append brings: a draft that is forgotten before would leave the branch
 
 
 class SessionManager:

@@ -160,6 +160,15 @@ async def test_entries_made_and_never_stored_are_forgotten() -> None:
     assert manager.messages == [user("99")]
 
 
+async def test_entries_made_for_one_append_all_follow_each_other_however_many() -> None:
+    """A past that is stored at once is a branch; a forgotten entry would hang beside it, and what came before it be lost to the model."""
+    manager = await _created(MemorySessionStore())
+    texts = [str(number) for number in range(300)]
+    await manager.append([manager.new_message_entry(user(text)) for text in texts])
+
+    assert manager.messages == [user(text) for text in texts]
+
+
 async def test_an_append_that_makes_no_tree_is_refused() -> None:
     """An unknown parent would hide the entry, a taken id another one; nothing is stored then."""
     store = MemorySessionStore()
