@@ -120,6 +120,7 @@ async def fill(host: Host, scope: str, size: int) -> None:
         )
     if entries:
         await manager.append(entries)
+    assert len(manager.messages) == size, f"the history holds {len(manager.messages)} messages and not {size}"
 
 
 async def main() -> None:

@@ -250,7 +250,7 @@ class Host:
             await self._tell_owners(verdict.tell_owners)
 
     async def _delivery_refused(self, delivery: Delivery, reason: str) -> None:
-        await self.conversations.delivery_refused(delivery, reason)
+        self.conversations.delivery_refused(delivery, reason)
         now = self._clock.monotonic()
         self._told = {address: at for address, at in self._told.items() if now - at < _OWNERS_TOLD_EVERY_S}
         if delivery.address not in self._told and delivery.address not in await self._owner_chats():

@@ -124,14 +124,14 @@ class HostDesk:
         return await self._store.list(None if address is None else str(address), limit=_MOST_SESSIONS)
 
     async def session(self, session_id: str) -> SessionDetail | None:
-        summary = await self._summary(session_id)
+        summary = await self._store.summary(session_id)
         if summary is None:
             return None
         header, entries, leaf = await self._store.load(session_id)
         return SessionDetail(summary=summary, header=header, entries=entries, leaf_id=leaf)
 
     async def delete_session(self, session_id: str) -> bool:
-        summary = await self._summary(session_id)
+        summary = await self._store.summary(session_id)
         if summary is None:
             return False
         address = Address.parse(summary.scope)
@@ -185,9 +185,6 @@ class HostDesk:
             return self._uploads.path(attachment) if self._uploads.owns(attachment) else None
         except UserMustAct:  # it was looked after for a week and is gone
             return None
-
-    async def _summary(self, session_id: str) -> SessionSummary | None:
-        return next((summary for summary in await self._store.list(limit=1_000_000) if summary.id == session_id), None)
 
     def _row(self, message: LoggedMessage) -> ChatLogRow:
         files = [ChatLogFile(path=file.path, name=file.name) for file in message.files]

@@ -104,7 +104,7 @@ async def _show(config: Config, typed: str) -> dict[str, Any]:
     async with open_database(config) as database:
         store = _store(database)
         header, entries, leaf = await store.load(session_id)
-        (summary,) = [one for one in await store.list(limit=_MOST_LISTED) if one.id == session_id]
+        summary = await store.summary(session_id)
     shown: dict[str, Any] = _plain({"summary": summary, "header": header, "entries": entries, "leaf_id": leaf})
     return shown
 

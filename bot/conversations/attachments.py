@@ -63,7 +63,8 @@ class Attachments:
                 result.problems.append(str(refusal))
                 result.lines.append(f"[attachment {_label(attachment)} could not be fetched: {refusal}]")
                 continue
-            shown = path.relative_to(self._places.folder(place)) if path.is_relative_to(self._places.folder(place)) else path
+            folder = self._places.folder(place)
+            shown = path.relative_to(folder) if path.is_relative_to(folder) else path
             result.lines.append(f"[attached: {shown} ({_size(path.stat().st_size)})]")
             if vision and (image := await asyncio.to_thread(image_block, path)) is not None:
                 result.images.append(image)

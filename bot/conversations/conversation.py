@@ -17,7 +17,7 @@ from bot.conversations.turn import Turn
 from bot.conversations.voice import Voice
 from bot.conversations.waiting_line import WaitingLine
 from bot.delivery.delivery import Delivery
-from bot.delivery.errands import Errands
+from bot.delivery.errands import FULL_DISK_DELAY_S, Errands
 from bot.delivery.inbox import StoredMessage, UnfinishedTurn
 from bot.delivery.outbox import CutRun
 from bot.delivery.wording import STOPPED
@@ -33,7 +33,6 @@ __all__ = ["Conversation", "ConversationStatus", "StopReport"]
 
 log = logging.getLogger("pumice.conversations")
 
-_FULL_DISK_DELAY_S = 15.0
 _NOTHING_TO_READ = "There was nothing in that message that I can read. Write me a text, or send a file."
 _EDITED_COMMAND = "An edited message is no command for me. Send it as a new one."
 _SESSION_GONE = "The session that was at work here is no longer there, so I could not finish. Please ask again."
@@ -137,7 +136,7 @@ class Conversation:
                         continue
                 except OperatorMustAct as error:
                     log.error("a conversation waits for its host", extra={"facts": {"chat": str(self.address), "error": str(error)}})
-                    await self._services.clock.sleep(_FULL_DISK_DELAY_S)
+                    await self._services.clock.sleep(FULL_DISK_DELAY_S)
                     continue
                 if not self._runs.active and not self._pending.held and self._line.empty:
                     return
@@ -165,18 +164,28 @@ class Conversation:
         return False
 
     async def _guarded(self, turn: Turn) -> None:
-        """The one place where a defect of a turn is caught."""
+        """Deal with a turn, which is held again while the host cannot write."""
+        try:
+            problem = await self._problem_with(turn)
+            if problem is not None:
+                await self.say(problem, answers=turn.ids)
+        except OperatorMustAct:  # also of what is said about a problem: a turn that nobody was told of is not over
+            self._pending.held.appendleft(turn)
+            raise
+
+    async def _problem_with(self, turn: Turn) -> str | None:
+        """Deal with a turn; what the person is to be told if that failed. The one place where a defect of a turn is caught."""
         try:
             await self._take(turn)
         except OperatorMustAct:
-            self._pending.held.appendleft(turn)
             raise
         except PumiceError as error:
-            await self.say(str(error), answers=turn.ids)
+            return str(error)
         except Exception:
             error_id = self._services.ids()
             log.exception("turn failed", extra={"facts": {"chat": str(self.address), "error_id": error_id}})
-            await self.say(defect_text(error_id), answers=turn.ids)
+            return defect_text(error_id)
+        return None
 
     async def _take(self, turn: Turn) -> None:
         stored = turn.messages[0]

@@ -53,7 +53,7 @@ class Conversations:
         """The conversation of an address, if it is in memory."""
         return self._open.get(address)
 
-    async def delivery_refused(self, delivery: Delivery, reason: str) -> None:
+    def delivery_refused(self, delivery: Delivery, reason: str) -> None:
         self.get(delivery.address).delivery_refused(delivery, reason)
 
     async def recover(self, cut: Mapping[Address, CutRun]) -> None:

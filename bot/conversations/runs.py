@@ -9,7 +9,7 @@ from bot.conversations.command_desk import defect_text
 from bot.conversations.presenter import Presenter, tool_line
 from bot.conversations.services import ConversationServices
 from bot.conversations.turn import Turn
-from bot.delivery.errands import Errands
+from bot.delivery.errands import FULL_DISK_DELAY_S, Errands
 from bot.delivery.inbox import UnfinishedTurn
 from bot.delivery.outbox import CutRun
 from bot.delivery.run_books import RunBooks, RunStart
@@ -26,8 +26,6 @@ from features.contracts.sessions import MessageEntry
 __all__ = ["Runs"]
 
 log = logging.getLogger("pumice.conversations")
-
-_FULL_DISK_DELAY_S = 15.0
 
 
 class Runs:
@@ -162,7 +160,7 @@ class Runs:
                 return await owe()
             except OperatorMustAct as error:
                 log.error("an answer could not be stored", extra={"facts": {"chat": str(self._address), "error": str(error)}})
-                await self._services.clock.sleep(_FULL_DISK_DELAY_S)
+                await self._services.clock.sleep(FULL_DISK_DELAY_S)
 
     def _present(self, settings: ChatSettings, start: RunStart) -> Presenter:
         channel = self._services.channels[self._address.channel]

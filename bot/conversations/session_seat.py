@@ -143,14 +143,12 @@ class SessionSeat:
             await self._opener.store.make_current(str(self._address), summary.id)
             return await self._take(session, settings)
 
-    async def delete(self, written: str) -> str:
-        """Delete one of this address's sessions for good; returns its id."""
+    async def delete(self, session_id: str) -> None:
+        """Delete a session that ``find`` found, for good."""
         async with self._changing:
-            summary = await self.find(written)
-            if self.current is not None and self.current.id == summary.id:
+            if self.current is not None and self.current.id == session_id:
                 await self._leave()
-            await self._opener.store.delete(summary.id)
-            return summary.id
+            await self._opener.store.delete(session_id)
 
     async def list(self) -> list[SessionSummary]:
         return await self._opener.store.list(str(self._address), limit=_MOST_LISTED)
@@ -178,6 +176,9 @@ class SessionSeat:
         Raises:
             UserMustAct: there is none, or more than one.
         """
+        known = await self._opener.store.summary(written.strip())  # a whole id also finds what is too old to be listed
+        if known is not None and known.scope == str(self._address):
+            return known
         wanted = written.strip().lower()
         sessions = await self.list()
         exact = [summary for summary in sessions if summary.id.lower() == wanted]

@@ -7,7 +7,10 @@ from typing import Any
 
 from features.contracts.clock import Clock
 
-__all__ = ["Errands", "within"]
+__all__ = ["FULL_DISK_DELAY_S", "Errands", "within"]
+
+FULL_DISK_DELAY_S = 15.0
+"""How long work that a full disk held up waits before it tries again."""
 
 
 class Errands:

@@ -10,6 +10,7 @@ from random import Random
 import msgspec
 
 from bot.delivery.delivery import COLUMNS, Delivery, from_row, store_progress
+from bot.delivery.errands import FULL_DISK_DELAY_S
 from features.contracts.chat import Address, ChatChannel, DeliveryRefused, DeliveryUncertain
 from features.contracts.clock import Clock
 from features.contracts.database import Database
@@ -23,7 +24,6 @@ log = logging.getLogger("pumice.outbox")
 _IN_MEMORY = 32
 _FIRST_DELAY_S = 1.0
 _LONGEST_DELAY_S = 300.0
-_FULL_DISK_DELAY_S = 15.0
 _DEFECTS_FORGIVEN = 3
 
 
@@ -101,7 +101,7 @@ class Lane:
             if delivery.state != "sending":
                 delivery.state = "sending"
                 while not await self._record(store_progress(delivery)):  # unrecorded, a crash would send it twice and say nothing
-                    await self._services.clock.sleep(_FULL_DISK_DELAY_S)
+                    await self._services.clock.sleep(FULL_DISK_DELAY_S)
             try:
                 await self._services.channels[self.address.channel].send(self.address, delivery.message, _Progress(self, delivery))
             except DeliveryRefused as refusal:

@@ -51,9 +51,9 @@ class Outbox:
         clock: Clock,
         ids: Callable[[], str],
         random: Random,
-        redact: Callable[[str], str] = str,
-        refused: Callable[[Delivery, str], Awaitable[None]] | None = None,
-        delivered: Callable[[Delivery], None] | None = None,
+        redact: Callable[[str], str],
+        refused: Callable[[Delivery, str], Awaitable[None]],
+        delivered: Callable[[Delivery], None],
     ) -> None:
         self._database = database
         self._channels = channels
@@ -66,8 +66,8 @@ class Outbox:
             clock=clock,
             random=random,
             ids=ids,
-            refused=refused or _refused_silently,
-            delivered=delivered or _delivered_silently,
+            refused=refused,
+            delivered=delivered,
         )
         self._lanes: dict[Address, Lane] = {}
         self._storing: dict[str, asyncio.Future[None]] = {}
@@ -180,9 +180,14 @@ class Outbox:
         """Give up a cut run that nothing has to answer for."""
         await self._database.write(forget(cut.run_ids))
 
+    @property
+    def idle(self) -> bool:
+        """Nothing is being sent, nor written without somebody waiting for it."""
+        return not len(self._errands)
+
     async def drain(self, seconds: float) -> bool:
         """Wait until everything is out, at most so long; False if something is left."""
-        return not len(self._errands) or await within(self._clock, seconds, self._errands.settle())
+        return self.idle or await within(self._clock, seconds, self._errands.settle())
 
     async def close(self) -> None:
         await self._errands.close()
@@ -244,11 +249,3 @@ def _retrieve(task: asyncio.Future[None]) -> None:
     """Whoever posted may be gone; the failure is told once, here or there."""
     if not task.cancelled() and (error := task.exception()) is not None:
         log.warning("a message could not be stored", extra={"facts": {"error": type(error).__name__}})
-
-
-async def _refused_silently(delivery: Delivery, reason: str) -> None:
-    return None
-
-
-def _delivered_silently(delivery: Delivery) -> None:
-    return None

@@ -99,7 +99,7 @@ class HostClient:
     async def delete(self, path: str) -> None:
         await self._call("DELETE", path)
 
-    async def events(self, address: Address, *, after: int | None = None) -> AsyncGenerator[ServerEvent, None]:
+    async def events(self, address: Address) -> AsyncGenerator[ServerEvent, None]:
         """A chat's events as they come, over lost connections; the first is ``connected``, once nothing more can be missed.
 
         ``connected`` comes again after each reconnect.
@@ -107,6 +107,7 @@ class HostClient:
         import httpx2
 
         failures = 0
+        after: int | None = None
         while True:
             try:
                 async with aclosing(self._stream(address, after)) as stream:

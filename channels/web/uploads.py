@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -101,8 +102,11 @@ class UploadStore:
     def _remove_before(self, moment: float) -> None:
         if not self._folder.is_dir():
             return
-        old = [path for path in self._folder.iterdir() if path.lstat().st_mtime < moment]
-        for path in old:
-            path.unlink(missing_ok=True)
-        if old:
-            log.info("old uploads removed", extra={"facts": {"count": len(old)}})
+        count = 0
+        for path in self._folder.iterdir():
+            with suppress(FileNotFoundError):  # the page's channel and the terminal's both look, and a draft gets its name meanwhile
+                if path.lstat().st_mtime < moment:
+                    path.unlink()
+                    count += 1
+        if count:
+            log.info("old uploads removed", extra={"facts": {"count": count}})

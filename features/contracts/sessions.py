@@ -143,6 +143,7 @@ class SessionStore(Protocol):
     - ``set_leaf`` moves the leaf without an entry; None means before the first.
     - ``load`` gives header, entries in the order they were appended, and the leaf; one query for the entries.
     - ``current`` is the session that a scope talks in, the one last made current; None where there is none.
+    - ``summary`` is what ``list`` has of one session, whatever its scope and age; None where there is none.
     - ``delete`` removes the session and its entries for good; deleting what is not there is False.
     """
 
@@ -166,5 +167,7 @@ class SessionStore(Protocol):
     async def make_current(self, scope: str, session_id: str) -> None: ...
 
     async def list(self, scope: str | None = None, *, limit: int = 100) -> list[SessionSummary]: ...
+
+    async def summary(self, session_id: str) -> SessionSummary | None: ...
 
     async def delete(self, session_id: str) -> bool: ...

@@ -176,6 +176,10 @@ class DatabaseSessionStore:
         )
         return [_summary(row) for row in rows]
 
+    async def summary(self, session_id: str) -> SessionSummary | None:
+        row = await self._database.read(lambda transaction: transaction.fetch_one(f"{_SUMMARIES} WHERE id = ?", (session_id,)))
+        return None if row is None else _summary(row)
+
     async def delete(self, session_id: str) -> bool:
         return bool(await self._database.write(lambda transaction: transaction.execute("DELETE FROM sessions WHERE id = ?", (session_id,))))
 

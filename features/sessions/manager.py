@@ -29,7 +29,7 @@ __all__ = ["SessionManager"]
 _FORMAT_VERSION = 3
 _SHORT_ID_CHARS = 8
 _SHORT_ID_TRIES = 100
-_MAX_DRAFTS = 64
+_MAX_DRAFTS = 4096  # far more than one append brings: a draft that is forgotten before would leave the branch
 
 
 class SessionManager:
@@ -135,24 +135,11 @@ class SessionManager:
 
     def new_message_entry(self, message: UserMessage | AssistantMessage | ToolResultMessage | CustomMessage) -> MessageEntry:
         """Make an entry without storing it. Its place is the end of the branch at the time when ``append`` gets it."""
-        entry = self._message_entry(message, self._fresh_id())
+        entry = well_formed(MessageEntry(message=message, **self._place()))
         self._drafts[entry.id] = None
         if len(self._drafts) > _MAX_DRAFTS:  # those that nobody appended
             del self._drafts[next(iter(self._drafts))]
         return entry
-
-    async def append_message(
-        self,
-        message: UserMessage | AssistantMessage | ToolResultMessage | CustomMessage,
-        *,
-        entry_id: str | None = None,
-        also: TransactionWork | None = None,
-    ) -> str:
-        """Store a message at the end of the branch; returns its entry's id, ``entry_id`` where given."""
-        async with self._changing:
-            entry = self._message_entry(message, entry_id or self._fresh_id())
-            await self._append([entry], also)
-        return entry.id
 
     async def append(self, entries: Sequence[SessionEntry], *, also: TransactionWork | None = None) -> None:
         """Store entries, all or none; the last one becomes the leaf.
@@ -236,10 +223,6 @@ class SessionManager:
             ids.add(entry.id)
             leaf = entry.id
         return placed
-
-    def _message_entry(self, message: UserMessage | AssistantMessage | ToolResultMessage | CustomMessage, entry_id: str) -> MessageEntry:
-        entry = MessageEntry(id=entry_id, parent_id=self._leaf_id, timestamp=iso_text(self._clock.now()), message=message)
-        return well_formed(entry)
 
     def _place(self) -> dict[str, Any]:
         return {"id": self._fresh_id(), "parent_id": self._leaf_id, "timestamp": iso_text(self._clock.now())}

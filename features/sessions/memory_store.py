@@ -93,6 +93,10 @@ class MemorySessionStore:
         found = [session.summary() for session in self._sessions.values() if scope is None or session.scope == scope]
         return sorted(found, key=lambda summary: (summary.modified_at, summary.id), reverse=True)[: max(limit, 0)]
 
+    async def summary(self, session_id: str) -> SessionSummary | None:
+        session = self._sessions.get(session_id)
+        return None if session is None else session.summary()
+
     async def delete(self, session_id: str) -> bool:
         session = self._sessions.pop(session_id, None)
         if session is None:

@@ -1,9 +1,10 @@
-"""Entries for tests, short to write."""
+"""Entries for tests, short to write and to append."""
 
-from features.contracts.messages import AssistantMessage, TextBlock, Usage, UserMessage
-from features.contracts.sessions import MessageEntry, SessionHeader
+from features.contracts.messages import AssistantMessage, TextBlock, ToolResultMessage, Usage, UserMessage
+from features.contracts.sessions import MessageEntry, SessionHeader, TransactionWork
+from features.sessions.manager import SessionManager
 
-__all__ = ["TIMESTAMP", "assistant", "header", "said", "user"]
+__all__ = ["TIMESTAMP", "append_message", "assistant", "header", "said", "user"]
 
 TIMESTAMP = "2026-01-05T09:00:00.000Z"
 
@@ -27,3 +28,12 @@ def said(entry_id: str, text: str, *, parent: str | None = None, timestamp: str 
 
 def header(session_id: str, *, timestamp: str = TIMESTAMP) -> SessionHeader:
     return SessionHeader(version=3, id=session_id, timestamp=timestamp, cwd="/somewhere")
+
+
+async def append_message(
+    manager: SessionManager, message: UserMessage | AssistantMessage | ToolResultMessage, *, also: TransactionWork | None = None
+) -> str:
+    """Store a message at the end of the branch; returns its entry's id."""
+    entry = manager.new_message_entry(message)
+    await manager.append([entry], also=also)
+    return entry.id

@@ -41,8 +41,9 @@ class GrepTool:
     spec = ToolSpec(
         name="grep",
         description=(
-            "Search the contents of files with a regular expression (ripgrep's kind). Files that .gitignore names and binary files are "
-            f"left out. At most {_DEFAULT_LIMIT} matches unless limit says otherwise; long lines are cut to {_SHOWN_CHARS} characters."
+            "Search the contents of files with a regular expression (ripgrep's kind, but \\w and \\d are ASCII alone: \\p{L} is a letter "
+            "of any language). Files that .gitignore names and binary files are left out. "
+            f"At most {_DEFAULT_LIMIT} matches unless limit says otherwise; long lines are cut to {_SHOWN_CHARS} characters."
         ),
         parameters={
             "type": "object",

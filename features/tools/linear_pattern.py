@@ -1,8 +1,9 @@
-"""Regular expressions that cannot hang.
+r"""Regular expressions that cannot hang.
 
 Python's own engine backtracks, exponentially for some patterns, and holds the interpreter meanwhile: one search could stop the whole host.
 The JSON Schema validator brings a linear-time engine (ripgrep's: no look-around, no back-references), which is used here through its
-``pattern`` keyword. Linear still means pattern times text, and it holds the interpreter too: so patterns are limited in size, and whoever
+``pattern`` keyword. That keyword speaks JavaScript's dialect, in which ``\w`` and ``\d`` are ASCII alone; the tool's description says so.
+Linear still means pattern times text, and it holds the interpreter too: so patterns are limited in size, and whoever
 tests long texts watches the time (``grep``).
 """
 

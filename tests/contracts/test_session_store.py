@@ -228,6 +228,16 @@ async def test_a_list_shows_what_the_entries_said(store: SessionStore) -> None:
     assert oldest.created_at == oldest.modified_at == datetime(2026, 1, 1, 23, tzinfo=UTC)
 
 
+async def test_a_summary_is_what_a_list_has_of_the_session(store: SessionStore) -> None:
+    """One session is looked up without reading all others, and one that is gone is no error."""
+    await store.create("web:a", header("one"))
+    await store.create("web:b", header("two"))
+    await store.append("one", [said("1", "hello")], leaf="1")
+
+    assert await store.summary("one") == next(summary for summary in await store.list() if summary.id == "one")
+    assert await store.summary("nobody") is None
+
+
 async def test_a_list_is_limited(store: SessionStore) -> None:
     """A chat may have thousands of sessions."""
     for number in range(5):

@@ -63,7 +63,10 @@ class Rig:
         self.store = DatabaseSessionStore(database)
         channels = {"loop": self.channel}
         models = ScriptedModels(provider, SEEING)
-        self.outbox = Outbox(database, channels, clock=clock, ids=ids, random=Random(1), refused=self._refused)
+        self.outbox = Outbox(
+            database, channels, clock=clock, ids=ids, random=Random(1),
+            redact=str, refused=self._refused, delivered=lambda delivery: None,
+        )  # fmt: skip
         self.access = Access(AccessSection(mode="open", confirm_open=True, owners=("loop:1",)), database, clock, Random(1))
         self.inbox = Inbox(database, self.access, clock=clock, ids=ids, hand_over=self._hand_over, refused=_nothing)
         workspaces = Workspaces(folder / "workspaces")
@@ -136,9 +139,7 @@ class Rig:
         await eventually(lambda: len(self.provider.requests) >= count)
 
     async def idle(self) -> None:
-        await eventually(
-            lambda: all(conversation.idle for conversation in self.conversations._open.values()) and not len(self.outbox._errands)
-        )
+        await eventually(lambda: all(conversation.idle for conversation in self.conversations._open.values()) and self.outbox.idle)
 
     async def arrived(self, count: int) -> None:
         """Wait until so many messages have been accepted and nothing but the clock is waited for."""
@@ -149,7 +150,7 @@ class Rig:
         self.conversations.dispatch(stored)
 
     async def _refused(self, delivery: Any, reason: str) -> None:
-        await self.conversations.delivery_refused(delivery, reason)
+        self.conversations.delivery_refused(delivery, reason)
 
 
 class _Models:

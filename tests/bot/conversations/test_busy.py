@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from features.agent.testing import ScriptedProvider, answers, call, hangs
+from features.contracts.errors import UserMustAct
 from features.contracts.tools import ToolInvocation, ToolResult, text_result
+from features.sessions.testing import header
 from tests.bot.conversations.rig import Rig, eventually, opened
 
 
@@ -155,6 +157,20 @@ async def test_a_command_works_while_a_run_is_going_on(tmp_path: Path) -> None:
 
         assert "work the roof" in text
         assert (await rig.chat().answer()).text == "done"
+
+
+async def test_a_session_too_old_to_be_listed_can_be_deleted_by_its_whole_id(tmp_path: Path) -> None:
+    """The page lists the sessions of all chats and deletes by id; a chat with a thousand newer ones must not hide it."""
+    async with opened(tmp_path, ScriptedProvider()) as rig:
+        scope = str(rig.chat().address)
+        await rig.store.create(scope, header("the-oldest", timestamp="2020-01-01T00:00:00Z"), make_current=False)
+        await rig.store.create("loop:2", header("of-another"), make_current=False)
+        await asyncio.gather(*(rig.store.create(scope, header(f"newer-{number}"), make_current=False) for number in range(1000)))
+        await rig.conversation().delete_session("the-oldest")
+
+        assert await rig.store.summary("the-oldest") is None
+        with pytest.raises(UserMustAct):
+            await rig.conversation().delete_session("of-another")
 
 
 async def test_a_session_comes_back_and_one_can_be_deleted(tmp_path: Path) -> None:

@@ -60,6 +60,31 @@ async def test_a_run_that_cannot_be_stored_is_told_once_there_is_room(tmp_path: 
         assert await rig.inbox_states() == ["answered"]
 
 
+async def test_what_is_wrong_with_a_turn_is_told_once_there_is_room(tmp_path: Path) -> None:
+    """A turn that failed while its failure could not be told either is not forgotten until the next start."""
+    async with opened(tmp_path, ScriptedProvider(), model="scripted/none") as rig:
+        rig.chat().says("makes the session")
+        assert "scripted/none" in (await rig.chat().answer()).text
+        disk = FullDisk(rig)
+        message = rig.chat().message("hello")
+        await rig.idle()
+        taken = rig._hand_over
+
+        def full_from_here(stored: object) -> None:
+            disk.full = True
+            taken(stored)  # type: ignore[arg-type]
+
+        rig.inbox._hand_over = full_from_here
+        await rig.inbox.accept([message])
+        await eventually(lambda: rig.clock.sleepers >= 1)
+        disk.full = False
+        await rig.clock.advance(20)
+
+        assert "scripted/none" in (await rig.chat().answer()).text
+        await rig.idle()
+        assert await rig.inbox_states() == ["answered", "answered"]
+
+
 async def test_an_answer_that_was_sent_is_not_sent_again_because_that_could_not_be_written(tmp_path: Path) -> None:
     """The chat goes on; only a restart would send it again, marked."""
     async with opened(tmp_path, ScriptedProvider(answers("one"), answers("two"))) as rig:

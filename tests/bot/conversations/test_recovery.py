@@ -73,7 +73,7 @@ async def test_a_draft_left_on_show_becomes_the_answer(tmp_path: Path) -> None:
         rig.chat().says("tell me a story")
         draft = await rig.chat().draft("Once upon")
         await eventually(lambda: rig.conversation()._runs.books._draft == draft.ref)
-        await eventually(lambda: not len(rig.outbox._errands))
+        await eventually(lambda: rig.outbox.idle)
         left = rig.chat().shown
     async with opened(tmp_path, ScriptedProvider(answers("Once upon a time there was a stone.")), stream=True) as rig:
         rig.chat().shown += left

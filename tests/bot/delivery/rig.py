@@ -49,13 +49,16 @@ class Rig:
         self.handed: list[StoredMessage] = []
         self.refusals: list[tuple[str, str | None, str | None]] = []
         self.refused: list[tuple[Delivery, str]] = []
+        self.delivered: list[Delivery] = []
         self.outbox = Outbox(
             database,
             {"loop": self.channel},
             clock=self.clock,
             ids=ids,
             random=Random(1),
+            redact=lambda text: text.replace("hunter22", "[REDACTED]"),
             refused=self._refused,
+            delivered=self.delivered.append,
         )
         self.inbox = Inbox(database, EverybodyGate(), clock=self.clock, ids=ids, hand_over=self.handed.append, refused=self._say_refusal)
 

@@ -63,7 +63,7 @@ async def test_a_plain_turn_costs_four_commits(tmp_path: Path) -> None:
         assert (await rig.inbox_states(), await rig.outbox_states()) == (["answered"], ["sending"])
         await books.books.settle(outcome("hi"), asked=(message,))
         assert (await rig.chat().answer()).text == "hi"
-        await eventually(lambda: not len(rig.outbox._errands))
+        await eventually(lambda: rig.outbox.idle)
 
         assert rig.database.commits == before + 4
         assert len(books.usage) == 1
@@ -191,7 +191,7 @@ async def test_the_answer_of_a_resumed_run_takes_the_place_of_the_cut_one(tmp_pa
         await books.books.intend_draft()
         rig.channel.live(rig.chat().address, reply_to=None, opened=books.books.draft_shown).show("hi th")
         left = rig.chat().shown
-        await eventually(lambda: not len(rig.outbox._errands))
+        await eventually(lambda: rig.outbox.idle)
     async with opened(tmp_path) as rig:
         rig.chat().shown += left
         [cut] = (await rig.outbox.recover()).values()
@@ -221,7 +221,7 @@ async def test_a_resumed_run_that_shows_a_draft_of_its_own_leaves_one_row(tmp_pa
         assert await books.books.intend_draft()
         await books.assistant("let me look", calls=True, stop="toolUse", run="r2")
         view.show("hi")
-        await eventually(lambda: not len(rig.outbox._errands))
+        await eventually(lambda: rig.outbox.idle)
         assert await rig.rows("SELECT draft_ref FROM outbox") == [(rig.chat().shown[0].ref,)]
         await books.assistant("hi there", run="r2")
         books.books.draft_left(await view.close())

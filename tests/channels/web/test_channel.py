@@ -133,6 +133,28 @@ async def test_uploads_are_taken_away_after_a_week(tmp_path: Path) -> None:
         await pruning
 
 
+async def test_two_channels_that_take_away_the_same_uploads_do_not_trip_over_each_other(tmp_path: Path) -> None:
+    """The page's and the terminal's share a store; a file that the other took first broke the channel."""
+    clock = FakeClock()
+    folder = tmp_path / "uploads"
+    folder.mkdir()
+    moment = (clock.now() - timedelta(days=8)).timestamp()
+    for number in range(2000):
+        (folder / f"{number:032x}").touch()
+        os.utime(folder / f"{number:032x}", (moment, moment))
+    both = [asyncio.create_task(WebChannel(name, uploads=UploadStore(folder), clock=clock).run(Sink())) for name in ("web", "console")]
+    await clock.advance(3600)
+    async with asyncio.timeout(20):
+        while clock.sleepers < 2 and not any(task.done() for task in both):  # noqa: ASYNC110 - it tells nobody when it changes
+            await asyncio.sleep(0.01)
+
+    assert not any(task.done() for task in both)
+    assert list(folder.iterdir()) == []
+    for task in both:
+        task.cancel()
+    await asyncio.gather(*both, return_exceptions=True)
+
+
 def test_only_the_pages_own_files_are_given() -> None:
     """By name from a list, never by path."""
     page = page_file("index.html")

@@ -11,6 +11,7 @@ from features.contracts.messages import Usage
 from features.contracts.models import Model
 from features.contracts.sessions import SessionEntry, SessionHeader
 from features.contracts.tools import ToolInvocation, ToolResult, text_result
+from features.sessions.testing import append_message
 from tests.features.agent.rig import CountingStore, Rig, say, until
 
 MakeRig = Callable[..., Rig]
@@ -143,7 +144,7 @@ async def test_the_context_size_is_the_services_figure_plus_an_estimate(rig: Mak
     assert session.context_tokens() == 0
     await session.prompt(say("u" * 400))
     assert session.context_tokens() == 1000
-    await session.manager.append_message(session.manager.messages[0])  # type: ignore[arg-type]
+    await append_message(session.manager, session.manager.messages[0])  # type: ignore[arg-type]
 
     assert session.context_tokens() == 1100
 

@@ -10,6 +10,7 @@ from features.contracts.errors import SessionBusyError
 from features.contracts.messages import AssistantMessage, Message, TextBlock, ToolResultMessage, Usage, UserMessage
 from features.contracts.testing import FakeClock, sequential_ids
 from features.sessions import SessionManager
+from features.sessions.testing import append_message
 from tests.features.agent.rig import SCOPE, Rig, check_grammar, check_results, roles, say, texts
 
 MakeRig = Callable[..., Rig]
@@ -34,7 +35,7 @@ async def left_behind(r: Rig, *messages: Message) -> None:
     manager = await SessionManager.create(r.store, SCOPE, clock=FakeClock(), ids=sequential_ids("old"), cwd="/")
     for message in messages:
         assert isinstance(message, UserMessage | AssistantMessage | ToolResultMessage)
-        await manager.append_message(message)
+        await append_message(manager, message)
 
 
 async def test_a_prompt_without_an_answer_is_answered_without_being_put_in_twice(rig: MakeRig) -> None:
@@ -119,7 +120,7 @@ async def test_a_resumed_owner_is_still_an_owner(rig: MakeRig) -> None:
     await left_behind(r, user("hi"))
     session = await r.open()
     await session.resume(owner=True)
-    await session.manager.append_message(user("hi"))
+    await append_message(session.manager, user("hi"))
     await session.resume()
 
     assert [invocation.context.owner for invocation in tool.calls] == [True, False]

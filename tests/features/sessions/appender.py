@@ -11,14 +11,14 @@ from pathlib import Path
 from bot.clock import SystemClock
 from bot.ids import new_id
 from features.sessions import SESSION_MIGRATIONS, DatabaseSessionStore, SessionManager
-from features.sessions.testing import user
+from features.sessions.testing import append_message, user
 from features.storage import Database
 
 
 async def _append_forever(store: DatabaseSessionStore, scope: str) -> None:
     manager = await SessionManager.create(store, scope, clock=SystemClock(), ids=new_id, cwd="/")
     while True:
-        entry_id = await manager.append_message(user("some words " * 200))
+        entry_id = await append_message(manager, user("some words " * 200))
         os.write(1, f"{manager.id} {entry_id}\n".encode())
 
 

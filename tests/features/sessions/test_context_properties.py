@@ -24,7 +24,7 @@ from features.contracts.sessions import (
 )
 from features.contracts.testing import FakeClock, sequential_ids
 from features.sessions import SESSION_MIGRATIONS, DatabaseSessionStore, MemorySessionStore, SessionManager
-from features.sessions.testing import TIMESTAMP, assistant, user
+from features.sessions.testing import TIMESTAMP, append_message, assistant, user
 from features.storage import Database
 
 TIMESTAMP_MS = 1767603600000
@@ -106,9 +106,9 @@ async def _step(manager: SessionManager, number: int, kind: str, text: str, inde
     some_id = manager.entries[index % len(manager.entries)].id if index >= 0 and manager.entries else None
     match kind:
         case "user":
-            await manager.append_message(user(text))
+            await append_message(manager, user(text))
         case "assistant":
-            await manager.append_message(assistant(text, model=f"p/{index}"))
+            await append_message(manager, assistant(text, model=f"p/{index}"))
         case "model":
             await manager.set_model("p", text)
         case "thinking":

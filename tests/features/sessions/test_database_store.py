@@ -9,7 +9,7 @@ from features.contracts.database import Transaction
 from features.contracts.sessions import BranchSummaryEntry, CompactionEntry, MessageEntry, SessionEntry, SessionHeader
 from features.contracts.testing import FakeClock, sequential_ids
 from features.sessions import DatabaseSessionStore, MemorySessionStore, SessionManager
-from features.sessions.testing import TIMESTAMP, assistant, header, said, user
+from features.sessions.testing import TIMESTAMP, append_message, assistant, header, said, user
 from features.storage import Database
 
 CHAIN: list[SessionEntry] = [
@@ -94,7 +94,7 @@ async def test_an_entry_that_cannot_be_read_is_left_out_and_its_children_stay(
     assert manager.entry("c").parent_id == "a"
     assert [record.message for record in caplog.records] == ["session entries unreadable"]
 
-    await manager.append_message(user("five"))
+    await append_message(manager, user("five"))
     assert await _stored_text(database, "b") == damaged
     reopened = await SessionManager.open(store, "one", clock=FakeClock(), ids=sequential_ids())
     assert reopened.messages == manager.messages

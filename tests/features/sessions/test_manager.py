@@ -12,7 +12,7 @@ from features.contracts.database import Transaction
 from features.contracts.sessions import CompactionEntry, SessionInfoEntry
 from features.contracts.testing import FakeClock, sequential_ids
 from features.sessions import DatabaseSessionStore, MemorySessionStore, SessionManager
-from features.sessions.testing import TIMESTAMP, assistant, said, user
+from features.sessions.testing import TIMESTAMP, append_message, assistant, said, user
 from features.storage import Database
 
 
@@ -42,13 +42,13 @@ async def test_messages_grow_in_place_and_are_stored_as_they_come(store: Databas
     """A turn costs the same at 2,000 messages; whoever holds the list sees it grow."""
     manager = await _created(store)
     messages = manager.messages
-    first = await manager.append_message(user("hello"))
-    await manager.append_message(assistant("hi", model="anthropic/claude"), entry_id="chosen")
+    first = await append_message(manager, user("hello"))
+    second = await append_message(manager, assistant("hi", model="anthropic/claude"))
 
     assert manager.messages is messages
     assert messages == [user("hello"), assistant("hi", model="anthropic/claude")]
-    assert manager.leaf_id == "chosen"
-    assert manager.entry("chosen").parent_id == first
+    assert manager.leaf_id == second
+    assert manager.entry(second).parent_id == first
     assert manager.entry(first).timestamp == "2026-01-05T09:00:00.007Z"
     assert manager.model == ("anthropic", "claude")
     assert (await _reopened(store, manager)).messages == messages
@@ -59,21 +59,21 @@ async def test_an_entry_id_is_the_short_tail_of_an_id() -> None:
     tails = iter(["0-session", "1-aaaaaaaa", "2-aaaaaaaa", "3-bbbbbbbb"])
     manager = await _created(MemorySessionStore(), ids=lambda: next(tails, "9-aaaaaaaa"))
 
-    assert [await manager.append_message(user(text)) for text in ("x", "y", "z")] == ["aaaaaaaa", "bbbbbbbb", "9-aaaaaaaa"]
-    assert len(await (await _created(MemorySessionStore(), ids=new_id)).append_message(user("x"))) == 8
+    assert [await append_message(manager, user(text)) for text in ("x", "y", "z")] == ["aaaaaaaa", "bbbbbbbb", "9-aaaaaaaa"]
+    assert len(await append_message(await _created(MemorySessionStore(), ids=new_id), user("x"))) == 8
 
 
 async def test_a_compaction_rebuilds_the_messages(store: DatabaseSessionStore) -> None:
     """The summary stands for what came before what was kept."""
     manager = await _created(store)
-    await manager.append_message(user("one"))
-    kept = await manager.append_message(user("two"))
+    await append_message(manager, user("one"))
+    kept = await append_message(manager, user("two"))
     before = manager.messages
     compaction = CompactionEntry(
         id="c", parent_id=manager.leaf_id, timestamp=TIMESTAMP, summary="one", first_kept_entry_id=kept, tokens_before=5
     )
     await manager.append([compaction])
-    await manager.append_message(user("three"))
+    await append_message(manager, user("three"))
 
     assert manager.messages is not before
     assert before == [user("one"), user("two")]
@@ -84,11 +84,11 @@ async def test_a_compaction_rebuilds_the_messages(store: DatabaseSessionStore) -
 async def test_going_back_forks_and_the_old_branch_stays(store: DatabaseSessionStore) -> None:
     """Nothing is ever taken out of the tree; the choice of branch survives a restart."""
     manager = await _created(store)
-    first = await manager.append_message(user("one"))
-    old = await manager.append_message(user("two"))
+    first = await append_message(manager, user("one"))
+    old = await append_message(manager, user("two"))
     await manager.branch_to(first)
     assert (await _reopened(store, manager)).messages == [user("one")]
-    new = await manager.append_message(user("other"))
+    new = await append_message(manager, user("other"))
 
     assert manager.messages == [user("one"), user("other")]
     assert [entry.id for entry in manager.branch()] == [first, new]
@@ -130,7 +130,7 @@ async def test_calls_from_several_tasks_end_up_on_one_branch(store: DatabaseSess
     """A command may change the model while an answer is stored; neither may fall beside the branch."""
     manager = await _created(store)
     await asyncio.gather(
-        *(manager.append_message(user(str(number))) for number in range(20)), manager.set_model("p", "m"), manager.set_name("n")
+        *(append_message(manager, user(str(number))) for number in range(20)), manager.set_model("p", "m"), manager.set_name("n")
     )
 
     assert manager.messages == [user(str(number)) for number in range(20)]
@@ -160,6 +160,15 @@ async def test_entries_made_and_never_stored_are_forgotten() -> None:
     assert manager.messages == [user("99")]
 
 
+async def test_entries_made_for_one_append_all_follow_each_other_however_many() -> None:
+    """A past that is stored at once is a branch; a forgotten entry would hang beside it, and what came before it be lost to the model."""
+    manager = await _created(MemorySessionStore())
+    texts = [str(number) for number in range(300)]
+    await manager.append([manager.new_message_entry(user(text)) for text in texts])
+
+    assert manager.messages == [user(text) for text in texts]
+
+
 async def test_an_append_that_makes_no_tree_is_refused() -> None:
     """An unknown parent would hide the entry, a taken id another one; nothing is stored then."""
     store = MemorySessionStore()
@@ -169,8 +178,6 @@ async def test_an_append_that_makes_no_tree_is_refused() -> None:
         await manager.append([said("b", "two", parent="a"), said("c", "three", parent="nowhere")])
     with pytest.raises(ValueError, match="there already"):
         await manager.append([said("b", "two", parent="a"), said("a", "again")])
-    with pytest.raises(ValueError, match="there already"):
-        await manager.append_message(user("again"), entry_id="a")
 
     assert manager.messages == [user("one")]
     assert (await store.load(manager.id))[1] == [said("a", "one")]
@@ -184,7 +191,7 @@ async def test_other_work_joins_also_without_an_entry(store: DatabaseSessionStor
         transaction.execute("INSERT INTO books VALUES (1)")
 
     manager = await _created(store)
-    await manager.append_message(user("one"), also=books)
+    await append_message(manager, user("one"), also=books)
     await manager.append([], also=books)
 
     assert await database.read(lambda transaction: transaction.fetch_all("SELECT x FROM books")) == [(1,), (1,)]
@@ -195,10 +202,10 @@ async def test_other_work_joins_also_without_an_entry(store: DatabaseSessionStor
 async def test_what_could_not_be_stored_is_not_shown(store: DatabaseSessionStore) -> None:
     """Here the session was deleted meanwhile; a full disk is the same."""
     manager = await _created(store)
-    await manager.append_message(user("one"))
+    await append_message(manager, user("one"))
     leaf = manager.leaf_id
     await store.delete(manager.id)
-    for change in (manager.append_message(user("two")), manager.set_name("x"), manager.branch_to(None)):
+    for change in (append_message(manager, user("two")), manager.set_name("x"), manager.branch_to(None)):
         with pytest.raises(KeyError):
             await change
 
@@ -214,7 +221,7 @@ async def test_a_cancelled_append_shows_what_the_store_has(store: DatabaseSessio
         assert release.wait(30)
 
     manager = await _created(store)
-    appending = asyncio.create_task(manager.append_message(user("one"), also=slow))
+    appending = asyncio.create_task(append_message(manager, user("one"), also=slow))
     await asyncio.to_thread(begun.wait, 30)
     for _ in range(3):
         appending.cancel()
@@ -224,14 +231,14 @@ async def test_a_cancelled_append_shows_what_the_store_has(store: DatabaseSessio
 
     assert appending.cancelled()
     assert manager.messages == [user("one")] == (await _reopened(store, manager)).messages
-    await manager.append_message(user("two"))
+    await append_message(manager, user("two"))
     assert (await _reopened(store, manager)).messages == [user("one"), user("two")]
 
 
 async def test_lone_surrogates_are_the_same_in_memory_and_after_a_restart(store: DatabaseSessionStore) -> None:
     """The model must not read one text now and another later; nor can it be sent such a text."""
     manager = await _created(store)
-    await manager.append_message(user("a\ud800"))
+    await append_message(manager, user("a\ud800"))
     await manager.append([manager.new_message_entry(user("b\udfff"))])
     await manager.set_name("n\ud800")
 

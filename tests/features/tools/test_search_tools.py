@@ -54,6 +54,14 @@ async def test_case_literal_and_glob(bench: ToolBench) -> None:
     assert await bench.text("grep", pattern="--match") == "No matches found"
 
 
+async def test_letters_of_every_language_are_found_as_the_description_says(bench: ToolBench, workspace: Path) -> None:
+    r"""``\w`` is ASCII alone here, unlike ripgrep's; a model that was not told would take "no matches" for the truth."""
+    (workspace / "wien.txt").write_text("Straße\n")
+
+    assert await bench.text("grep", pattern=r"^Stra\p{L}+$", path="wien.txt") == "wien.txt:1: Straße"
+    assert await bench.text("grep", pattern=r"^Stra\w+$", path="wien.txt") == "No matches found"
+
+
 async def test_context_lines_and_the_limit(bench: ToolBench, workspace: Path) -> None:
     """The lines after the last match are still shown."""
     (workspace / "context.txt").write_text("before\nmatch one\nafter\nmiddle\nmatch two\nafter two\n")
