@@ -172,7 +172,7 @@ class Host:
         store = DatabaseSessionStore(self.database)
         opener = SessionOpener(
             make_sessions(config, store, self._models, self.redactor, clock=clock, ids=ids, random=self._random),
-            store, self._settings, workspaces,
+            store, self._settings, workspaces, clock=clock,
             tools=make_tools(config, self.redactor, self._sandbox), post=self.outbox.post, roots=config.tools.roots,
         )  # fmt: skip
         self.conversations = Conversations(

@@ -1,13 +1,16 @@
 """The session that an address talks in."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 
 from bot.settings import ChatSettings, SettingsStore
 from features.agent import AgentSession, AgentSessionFactory, AgentSessionOptions
 from features.contracts.agent import EntryJournal
 from features.contracts.chat import Address, ChatSender, OutboundMessage
+from features.contracts.clock import Clock
 from features.contracts.errors import UserMustAct
 from features.contracts.events import SessionEvent
 from features.contracts.sessions import SessionStore, SessionSummary
@@ -17,6 +20,10 @@ from workspaces import Workspaces
 
 __all__ = ["SessionOpener", "SessionSeat"]
 
+log = logging.getLogger("pumice.conversations")
+
+_FULL_OUTPUTS_STAY = timedelta(days=14)
+"""Longer than an answer may wait for its platform: what ``send`` handed over is among them."""
 _MOST_LISTED = 1000
 _SHORTEST_PREFIX = 4
 
@@ -37,6 +44,7 @@ class SessionOpener:
         settings: SettingsStore,
         workspaces: Workspaces,
         *,
+        clock: Clock,
         tools: Callable[[ChatSender], ToolRegistry],
         post: Callable[[Address, OutboundMessage], Awaitable[object]],
         roots: Sequence[Path] = (),
@@ -45,6 +53,7 @@ class SessionOpener:
         self.settings = settings
         self._factory = factory
         self._workspaces = workspaces
+        self._clock = clock
         self._tools = tools
         self._post = post
         self._roots = tuple(roots)
@@ -70,7 +79,7 @@ class SessionOpener:
         async def send(message: OutboundMessage) -> None:
             await self._post(address, message)
 
-        folder = await asyncio.to_thread(self._workspaces.folder, place)
+        folder = await asyncio.to_thread(self._ready_folder, place)
         context = ToolContext(
             address=str(address),
             session_id="",
@@ -93,6 +102,13 @@ class SessionOpener:
                 journal=journal,
             )
         )
+
+    def _ready_folder(self, place: Address) -> Path:
+        """The place's folder, without the full outputs that nobody will ask for any more."""
+        folder = self._workspaces.folder(place)
+        if deleted := self._workspaces.prune_scratch(place, self._clock.now() - _FULL_OUTPUTS_STAY):
+            log.info("old full outputs deleted", extra={"facts": {"place": str(place), "files": deleted}})
+        return folder
 
 
 class SessionSeat:

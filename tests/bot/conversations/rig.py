@@ -90,7 +90,13 @@ class Rig:
                 outbox=self.outbox,
                 settings=self.settings,
                 opener=SessionOpener(
-                    factory, self.store, self.settings, workspaces, tools=lambda send: ToolRegistry([self.tool]), post=self.outbox.post
+                    factory,
+                    self.store,
+                    self.settings,
+                    workspaces,
+                    clock=clock,
+                    tools=lambda send: ToolRegistry([self.tool]),
+                    post=self.outbox.post,
                 ),
                 channels=channels,
                 attachments=Attachments(workspaces, UploadStore(folder / "uploads"), clock),

@@ -1,6 +1,8 @@
 """From a message to an answer."""
 
 import asyncio
+import os
+from datetime import timedelta
 from pathlib import Path
 
 from features.agent.testing import ScriptedProvider, answers, call, fails, hangs
@@ -200,3 +202,18 @@ async def test_an_idle_conversation_is_dropped_and_comes_back_with_its_history(t
         sweeping.cancel()
 
         assert rig.prompts(1) == ["first", "second"]
+
+
+async def test_full_outputs_that_nobody_will_ask_for_are_deleted_when_the_chat_is_loaded(tmp_path: Path) -> None:
+    """A long output may be 64 MB; a host that is never cleaned fills its disk."""
+    async with opened(tmp_path, ScriptedProvider(answers("ok"))) as rig:
+        scratch = tmp_path / "workspaces" / "loop-1" / ".pumice" / "tmp"
+        scratch.mkdir(parents=True)
+        for name, days in (("old.log", 15), ("recent.log", 13)):
+            (scratch / name).write_text("output")
+            written = (rig.clock.now() - timedelta(days=days)).timestamp()
+            os.utime(scratch / name, (written, written))
+        rig.chat().says("hello")
+        await rig.chat().answer()
+
+        assert [file.name for file in scratch.iterdir()] == ["recent.log"]
