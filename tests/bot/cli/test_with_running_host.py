@@ -40,12 +40,20 @@ async def test_access_is_changed_in_the_host(pumice: Terminal, host: MemoryHost)
     assert "telegram:66   Eve" in out
 
     assert (await asyncio.to_thread(pumice, "pair", "approve", "ABCD2345"))[0] == 0
-    assert "telegram:66" in host.members
+    assert not host.members["telegram:66"].owner
     assert (await asyncio.to_thread(pumice, "pair", "revoke", "telegram:66"))[0] == 0
     assert "telegram:66" not in host.members
     status, _, err = await asyncio.to_thread(pumice, "pair", "approve", "WRONGONE")
     assert status == 1
     assert err.startswith("pumice: error: ")
+
+
+async def test_a_person_is_made_an_owner_in_the_host(pumice: Terminal, host: MemoryHost) -> None:
+    """Beside the first, whom the host makes one by itself."""
+    host.pending.append(PairingRequest(id="telegram:66", name="Eve", code="ABCD2345", expires_at=datetime.now(UTC) + timedelta(minutes=5)))
+
+    assert (await asyncio.to_thread(pumice, "pair", "approve", "ABCD2345", "--owner"))[0] == 0
+    assert host.members["telegram:66"].owner
 
 
 async def test_sessions_are_read_and_deleted_in_the_host(pumice: Terminal, host: MemoryHost) -> None:
