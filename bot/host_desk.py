@@ -158,8 +158,8 @@ class HostDesk:
         pending = [PairingRequest(id=code.person, name=code.name, code="", expires_at=code.expires_at) for code in self._access.pending()]
         return AccessOverview(members=members, pending=pending)
 
-    async def approve(self, code: str) -> str:
-        return await self._access.approve(code, _OWNER.id)
+    async def approve(self, code: str, *, owner: bool) -> str:
+        return await self._access.approve(code, _OWNER.id, owner=owner)
 
     async def revoke(self, member_id: str) -> bool:
         return await self._access.revoke(member_id)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from bot.cli.options import located, read_config
+from bot.cli.options import located, read_client_config, read_config
 from bot.config import Config
 
 __all__ = ["command"]
@@ -22,7 +22,7 @@ def command(config: Path | None, data_dir: Path | None, message: str | None, nam
     """Chat in the terminal. With MESSAGE, or a text on standard input, print one answer."""
     from bot.cli.conversation import converse
 
-    read = read_config(config, data_dir)
+    read = read_client_config(config, data_dir)
     interactive = message is None and sys.stdin.isatty() and sys.stdout.isatty()
     question = None if interactive else _question(message)
     asyncio.run(
@@ -32,7 +32,7 @@ def command(config: Path | None, data_dir: Path | None, message: str | None, nam
             name=name,
             model=model,
             question=question,
-            start_host=lambda: _own_host(read),
+            start_host=lambda: _own_host(read_config(config, data_dir)),
         )
     )
 

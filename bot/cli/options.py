@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,7 +10,7 @@ import click
 
 from bot.config import Config, load_config
 
-__all__ = ["as_json", "located", "quiet_logs", "read_config"]
+__all__ = ["as_json", "located", "quiet_logs", "read_client_config", "read_config"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,7 +32,17 @@ def quiet_logs() -> None:
 
 
 def read_config(config: Path | None, data_dir: Path | None) -> Config:
+    """What a host needs: everything."""
+    return _read(config, data_dir, needed_secrets=None)
+
+
+def read_client_config(config: Path | None, data_dir: Path | None) -> Config:
+    """What a command needs that asks the running host, or looks at the data. The host's tokens and keys may be in its environment alone."""
+    return _read(config, data_dir, needed_secrets=("http.token",))
+
+
+def _read(config: Path | None, data_dir: Path | None, *, needed_secrets: Collection[str] | None) -> Config:
     quiet_logs()
     cwd = Path.cwd()
-    read = load_config(config, os.environ, cwd)
+    read = load_config(config, os.environ, cwd, needed_secrets=needed_secrets)
     return read.with_data_dir(cwd / data_dir) if data_dir is not None else read

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from bot.cli.host_data import nothing_stored, open_access, running_client
-from bot.cli.options import as_json, located, read_config
+from bot.cli.options import as_json, located, read_client_config
 from bot.cli.table import print_json, print_table
 from bot.config import Config
 from features.contracts.errors import UserMustAct
@@ -25,7 +25,7 @@ def command() -> None:
 @as_json
 def list_(config: Path | None, data_dir: Path | None, json: bool) -> None:
     """List who is admitted and who holds a pairing code."""
-    overview = asyncio.run(_overview(read_config(config, data_dir)))
+    overview = asyncio.run(_overview(read_client_config(config, data_dir)))
     if json:
         print_json(overview)
         return
@@ -47,7 +47,7 @@ def list_(config: Path | None, data_dir: Path | None, json: bool) -> None:
 @located
 def approve(code: str, owner: bool, config: Path | None, data_dir: Path | None) -> None:
     """Admit whoever got CODE from the bot."""
-    click.echo(asyncio.run(_approve(read_config(config, data_dir), code, owner=owner)).replace("`", ""))
+    click.echo(asyncio.run(_approve(read_client_config(config, data_dir), code, owner=owner)).replace("`", ""))
 
 
 @command.command("revoke")
@@ -55,7 +55,7 @@ def approve(code: str, owner: bool, config: Path | None, data_dir: Path | None) 
 @located
 def revoke(chat_user: str, config: Path | None, data_dir: Path | None) -> None:
     """Take the admission of a user or group back: telegram:12345."""
-    asyncio.run(_revoke(read_config(config, data_dir), chat_user))
+    asyncio.run(_revoke(read_client_config(config, data_dir), chat_user))
     click.echo(f"{chat_user} is no longer admitted.")
 
 

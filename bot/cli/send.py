@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from bot.cli.options import located, read_config
+from bot.cli.options import located, read_client_config
 from bot.config import Config
 
 __all__ = ["command"]
@@ -20,7 +20,7 @@ def command(config: Path | None, data_dir: Path | None, chat: str, text: str, fi
     """Deliver TEXT into CHAT (like telegram:12345) through the running host."""
     if not text.strip() and not files:
         raise click.UsageError("nothing to send. Give a TEXT, or a --file")
-    asyncio.run(_send(read_config(config, data_dir), chat, text, files))
+    asyncio.run(_send(read_client_config(config, data_dir), chat, text, files))
 
 
 async def _send(config: Config, chat: str, text: str, files: tuple[Path, ...]) -> None:

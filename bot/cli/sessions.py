@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot.cli.host_data import nothing_stored, open_database, running_client
-from bot.cli.options import as_json, located, read_config
+from bot.cli.options import as_json, located, read_client_config
 from bot.cli.table import print_json, print_table
 from bot.config import Config
 from features.contracts.errors import UserMustAct
@@ -31,7 +31,7 @@ def command() -> None:
 @as_json
 def list_(config: Path | None, data_dir: Path | None, json: bool) -> None:
     """List the sessions of all chats, the newest first."""
-    sessions = asyncio.run(_list(read_config(config, data_dir)))
+    sessions = asyncio.run(_list(read_client_config(config, data_dir)))
     if json:
         print_json(sessions)
         return
@@ -54,7 +54,7 @@ def list_(config: Path | None, data_dir: Path | None, json: bool) -> None:
 @as_json
 def show(id: str, config: Path | None, data_dir: Path | None, json: bool) -> None:
     """Show what was said in a session; ID may be its beginning."""
-    detail = asyncio.run(_show(read_config(config, data_dir), id))
+    detail = asyncio.run(_show(read_client_config(config, data_dir), id))
     if json:
         print_json(detail)
         return
@@ -73,7 +73,7 @@ def show(id: str, config: Path | None, data_dir: Path | None, json: bool) -> Non
 @located
 def delete(id: str, yes: bool, config: Path | None, data_dir: Path | None) -> None:
     """Delete a session for good; ID may be its beginning."""
-    read = read_config(config, data_dir)
+    read = read_client_config(config, data_dir)
     session = _the_one(asyncio.run(_list(read)), id)
     if not yes:
         click.confirm(

@@ -1,6 +1,6 @@
 """Reading a configuration, start to end."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,13 @@ from bot.zones import machine_zone
 __all__ = ["load_config"]
 
 
-def load_config(path: Path | None, environ: Mapping[str, str], cwd: Path) -> Config:
+def load_config(path: Path | None, environ: Mapping[str, str], cwd: Path, *, needed_secrets: Collection[str] | None = None) -> Config:
     """Find, read, resolve and check.
 
     Args:
         path: the file to read; None looks for one in the usual places, and none is fine.
         cwd: what relative paths are relative to where there is no file.
+        needed_secrets: the keys of the only secrets that must be there; None for all.
 
     Raises:
         ConfigurationError: the first mistake, as one line.
@@ -32,7 +33,7 @@ def load_config(path: Path | None, environ: Mapping[str, str], cwd: Path) -> Con
     lay_over(table, environ)
     base = source.parent if source else cwd
     home = Path(environ["HOME"]) if environ.get("HOME") else None
-    secrets = SecretReferences(environ, base)
+    secrets = SecretReferences(environ, base, needed=needed_secrets)
     fields = Reader(secrets, base=base, home=home, source=source).read(Sections, table)
     if not fields["host"].default_time_zone:
         fields["host"] = msgspec.structs.replace(fields["host"], default_time_zone=machine_zone(environ))

@@ -1,14 +1,16 @@
 """Secrets: where a reference points, and what is there."""
 
 import stat
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from bot.config.errors import ConfigurationError
 from bot.config.source import expand_home
 from bot.config.values import Secret
 
-__all__ = ["SecretReferences", "is_reference"]
+__all__ = ["UNREAD", "SecretReferences", "is_reference"]
+
+UNREAD = Secret("(not read)")
 
 _SHORTEST = 8  # a shorter value stands in ordinary text by chance, so redaction would destroy it
 _LONGEST_FILE = 65536
@@ -20,11 +22,16 @@ def is_reference(text: str) -> bool:
 
 
 class SecretReferences:
-    """Resolves references and remembers what they gave."""
+    """Resolves references and remembers what they gave.
 
-    def __init__(self, environ: Mapping[str, str], base: Path) -> None:
+    Args:
+        needed: the only keys whose secret must be there, None for all; any other that cannot be had is ``UNREAD``.
+    """
+
+    def __init__(self, environ: Mapping[str, str], base: Path, *, needed: Collection[str] | None = None) -> None:
         self._environ = environ
         self._base = base
+        self._needed = needed
         self.found: list[tuple[str, str]] = []
         self.warnings: list[str] = []
 
@@ -34,6 +41,14 @@ class SecretReferences:
         Raises:
             ConfigurationError: it cannot be read, is empty or is too short.
         """
+        try:
+            return self._resolve(key, text)
+        except ConfigurationError:
+            if self._needed is None or key in self._needed:
+                raise
+            return UNREAD
+
+    def _resolve(self, key: str, text: str) -> Secret:
         kind, _, name = text.partition(":")
         if text.startswith("env:"):
             value = self._from_variable(key, name)

@@ -53,8 +53,8 @@ class EventHub:
         self._keep_alive_s = keep_alive_s
         self._max_chats = max_chats
         self._max_listeners = max_listeners
-        self._ids = count(unix_ms(clock.now()) * 1000 + 1)
         self.last_id = unix_ms(clock.now()) * 1000
+        self._ids = count(self.last_id + 1)
         self._rings: dict[Address, _Ring] = {}
         self._encoder = msgspec.json.Encoder()
         self._closed = False

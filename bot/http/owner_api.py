@@ -97,7 +97,7 @@ class OwnerApi:
 
     async def approve(self, request: Request) -> Response:
         approval = await read_json(request, Approval, limit=_SMALL_BODY)
-        return answer(Approved(await self._host.approve(approval.code)))
+        return answer(Approved(await self._host.approve(approval.code, owner=approval.owner)))
 
     async def revoke(self, request: Request) -> Response:
         revocation = await read_json(request, Revocation, limit=_SMALL_BODY)

@@ -63,7 +63,10 @@ class Login(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True):
+    """``owner`` makes the person one."""
+
     code: Name
+    owner: bool = False
 
 
 class Revocation(msgspec.Struct, frozen=True, kw_only=True):

@@ -116,12 +116,12 @@ class MemoryHost:
     async def access(self) -> AccessOverview:
         return AccessOverview(members=list(self.members.values()), pending=self.pending)
 
-    async def approve(self, code: str) -> str:
+    async def approve(self, code: str, *, owner: bool) -> str:
         asked = next((request for request in self.pending if request.code == code), None)
         if asked is None:
             raise UserMustAct(f"No pairing waits under the code {code!r}.")
         self.pending.remove(asked)
-        self.members[asked.id] = AccessMember(id=asked.id, name=asked.name)
+        self.members[asked.id] = AccessMember(id=asked.id, name=asked.name, owner=owner)
         return f"{asked.name} may talk now."
 
     async def revoke(self, member_id: str) -> bool:

@@ -10,6 +10,7 @@ from channels.console.connection import ConsoleEvent, ConsoleMessage
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.segment import Segment
 
 __all__ = ["Transcript"]
 
@@ -115,10 +116,20 @@ class Transcript:
 
     def _print(self, text: str) -> None:
         from rich.markdown import Markdown
+        from rich.segment import Segment, Segments
 
-        if text.strip():
-            self._console.print(Markdown(text, hyperlinks=False))
-            self._console.print()
+        if not text.strip():
+            return
+        lines = self._console.render_lines(Markdown(text, hyperlinks=False), pad=False)
+        while lines and _is_blank(lines[0]):  # rich puts one before a list, which stands here as a block by itself
+            lines.pop(0)
+        while lines and _is_blank(lines[-1]):
+            lines.pop()
+        self._console.print(Segments([segment for line in [*lines, []] for segment in (*line, Segment.line())]), end="")
+
+
+def _is_blank(line: "list[Segment]") -> bool:
+    return not any(segment.text.strip() for segment in line)
 
 
 def _plain(text: str) -> str:

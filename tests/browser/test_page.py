@@ -205,6 +205,22 @@ async def test_earlier_messages_come_on_demand(page: Page) -> None:
     assert await page.run(script) == [f"number {number}" for number in range(20, 120)]
 
 
+async def test_whoever_is_at_the_end_stays_there_when_the_window_changes(page: Page) -> None:
+    """A phone is turned or its keyboard comes: the browser scrolls to keep its place, and nobody left the newest message."""
+    await page.open()
+    for number in range(40):
+        page.host.deliver(MAIN, f"number {number}")
+    await page.until(text_in("article", "number 39"))
+    at_end = "const s = document.getElementById('scroll'); return s.scrollHeight - s.clientHeight - s.scrollTop < 2"
+    await page.until(at_end)
+    await page.run(  # the browser's own scroll comes before observers hear of the size
+        "const s = document.getElementById('scroll'); s.style.flex = 'none'; s.style.height = '300px'; s.dispatchEvent(new Event('scroll'))"
+    )
+    await page.until(at_end)
+
+    assert await page.run("return document.getElementById('latest').hidden")
+
+
 async def test_everything_can_be_reached_and_has_a_name(page: Page) -> None:
     """For those who see the page otherwise or do not use a pointer."""
     await page.open()

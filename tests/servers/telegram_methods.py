@@ -35,6 +35,7 @@ class Methods:
             "setmycommands": self._set_my_commands,
             "setwebhook": self._set_webhook,
             "deletewebhook": self._delete_webhook,
+            "getwebhookinfo": self._webhook_info,
         }
 
     def call(self, method: str, body: Body) -> Any:
@@ -162,6 +163,9 @@ class Methods:
     def _set_webhook(self, body: Body) -> Any:
         self._world.webhook = body.text("url")
         return True
+
+    def _webhook_info(self, _: Body) -> Any:
+        return {"url": self._world.webhook, "has_custom_certificate": False, "pending_update_count": len(self._world.updates)}
 
     def _delete_webhook(self, body: Body) -> Any:
         self._world.webhook = ""

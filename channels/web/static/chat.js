@@ -43,12 +43,17 @@ export class Chat {
     const { signal } = this.aborter;
     this.log.replaceChildren();
     this.log.setAttribute("aria-busy", "true");
-    this.scroll.addEventListener("scroll", () => this.#showLatest(), { signal, passive: true });
+    this.scroll.addEventListener("scroll", () => { if (!this.#resized()) this.#showLatest(); }, { signal, passive: true });
     this.earlier.addEventListener("click", () => this.#loadEarlier(), { signal });
     this.latest.addEventListener("click", () => this.toEnd(), { signal });
-    this.sizes = new ResizeObserver(() => { if (this.stuck) this.toEnd(); });
+    this.sizes = new ResizeObserver(() => {
+      this.size = this.#size();
+      if (this.stuck) this.toEnd();
+      else this.#showLatest();
+    });
     this.sizes.observe(this.scroll);
     this.stuck = true;
+    this.size = this.#size();
     this.stream.open(); // before the messages are asked for, so that nothing falls between
     await this.#loadNewest();
     this.log.removeAttribute("aria-busy");
@@ -252,6 +257,15 @@ export class Chat {
 
   #grown() {
     if (this.stuck) this.scroll.scrollTop = this.scroll.scrollHeight;
+  }
+
+  #size() {
+    return `${this.scroll.clientWidth} ${this.scroll.clientHeight}`;
+  }
+
+  /** Then the browser scrolled to keep its place in text that wraps anew, and nobody left the end. */
+  #resized() {
+    return this.#size() !== this.size;
   }
 
   #showLatest() {

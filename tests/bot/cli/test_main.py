@@ -83,3 +83,12 @@ def test_a_defect_is_one_line_with_an_id(caplog: pytest.LogCaptureFixture, capsy
     )
     assert said
     assert caplog.records[0].facts == {"error_id": said[1]}  # type: ignore[attr-defined]
+
+
+def test_a_chat_without_a_running_host_needs_the_secrets(pumice: Terminal, tmp_path: Path) -> None:
+    """It starts a host of its own, which would fail later and less clearly."""
+    (tmp_path / "pumice.toml").write_text('[channels.telegram]\ntoken = "env:NOT_SET_HERE"\n')
+
+    status, out, err = pumice("chat", "hello")
+    assert (status, out) == (2, "")
+    assert "'NOT_SET_HERE', which is not set" in err

@@ -40,12 +40,20 @@ async def test_access_is_changed_in_the_host(pumice: Terminal, host: MemoryHost)
     assert "telegram:66   Eve" in out
 
     assert (await asyncio.to_thread(pumice, "pair", "approve", "ABCD2345"))[0] == 0
-    assert "telegram:66" in host.members
+    assert not host.members["telegram:66"].owner
     assert (await asyncio.to_thread(pumice, "pair", "revoke", "telegram:66"))[0] == 0
     assert "telegram:66" not in host.members
     status, _, err = await asyncio.to_thread(pumice, "pair", "approve", "WRONGONE")
     assert status == 1
     assert err.startswith("pumice: error: ")
+
+
+async def test_a_person_is_made_an_owner_in_the_host(pumice: Terminal, host: MemoryHost) -> None:
+    """Beside the first, whom the host makes one by itself."""
+    host.pending.append(PairingRequest(id="telegram:66", name="Eve", code="ABCD2345", expires_at=datetime.now(UTC) + timedelta(minutes=5)))
+
+    assert (await asyncio.to_thread(pumice, "pair", "approve", "ABCD2345", "--owner"))[0] == 0
+    assert host.members["telegram:66"].owner
 
 
 async def test_sessions_are_read_and_deleted_in_the_host(pumice: Terminal, host: MemoryHost) -> None:
@@ -63,3 +71,22 @@ async def test_sessions_are_read_and_deleted_in_the_host(pumice: Terminal, host:
     assert detail["entries"][0]["message"]["content"] == "hi"
     assert (await asyncio.to_thread(pumice, "sessions", "delete", "ab-1", "--yes"))[0] == 0
     assert host.kept_sessions == {}
+
+
+async def test_commands_need_no_secret_of_the_host(pumice: Terminal, host: MemoryHost, tmp_path: Path) -> None:
+    """They are in the environment of the host; whoever opens a second terminal to approve a code does not have them."""
+    host.pending.append(PairingRequest(id="telegram:66", name="Eve", code="ABCD2345", expires_at=datetime.now(UTC) + timedelta(minutes=5)))
+    (tmp_path / "pumice.toml").write_text(
+        """
+        [channels.telegram]
+        token = "env:NOT_IN_THIS_TERMINAL"
+        [providers.anthropic]
+        kind = "anthropic"
+        api_key = "env:NOT_IN_THIS_TERMINAL"
+        """
+    )
+
+    assert (await asyncio.to_thread(pumice, "pair", "approve", "ABCD2345"))[0] == 0
+    assert "telegram:66" in host.members
+    assert (await asyncio.to_thread(pumice, "sessions", "list"))[0] == 0
+    assert (await asyncio.to_thread(pumice, "send", "web:main", "hello"))[0] == 0

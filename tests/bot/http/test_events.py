@@ -5,7 +5,7 @@ import contextlib
 import json
 import re
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 import httpx2
@@ -137,6 +137,23 @@ async def test_whoever_has_an_id_from_before_the_clock_was_set_back_is_told_to_r
         hub.publish(MAIN, AgentStart())
 
         assert [name for _, name, _ in await read(stream)] == ["resync", "agent_start"]
+
+
+class PassingTime(FakeClock):
+    """Moves on a millisecond whenever it is read."""
+
+    def now(self) -> datetime:
+        self.set(super().now() + timedelta(milliseconds=1))
+        return super().now()
+
+
+async def test_a_millisecond_that_ends_while_the_host_starts_does_not_hide_its_events() -> None:
+    """The ids once began at one reading of the clock and the last id at a second: pages stayed empty until a restart."""
+    hub = EventHub(PassingTime())
+    with hub.subscribe(MAIN) as stream:
+        hub.publish(MAIN, AgentStart())
+
+        assert [name for _, name, _ in await read(stream)] == ["agent_start"]
 
 
 async def test_where_room_is_short_the_pieces_of_complete_messages_go_first(clock: FakeClock) -> None:

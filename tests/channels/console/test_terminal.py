@@ -74,6 +74,17 @@ async def test_an_answer_streams_block_by_block_and_is_shown_once(tmp_path: Path
     assert (tmp_path / "history").read_text().endswith("+hello\n")
 
 
+async def test_blocks_are_one_empty_line_apart(tmp_path: Path) -> None:
+    """Lists and code come from the formatter with empty lines of their own around them."""
+    async with terminal(tmp_path) as rig:
+        rig.chat.stream("I know:\n\n- one\n- two\n\n```\ncode\n```\n\nlast")
+        rig.chat.deliver("the end")
+        await rig.until("the end")
+
+    shown = [line.strip() for line in rig.screen.getvalue().splitlines()]
+    assert shown[shown.index("I know:") :] == ["I know:", "", "• one", "• two", "", "code", "", "last", "", "the end", ""]
+
+
 async def test_an_answer_whose_beginning_was_missed_is_shown_whole(tmp_path: Path) -> None:
     """The terminal was opened while it streamed."""
     async with terminal(tmp_path) as rig:
