@@ -147,7 +147,7 @@ class Host:
         self._models = make_models(config, clock=clock, ids=self._ids)
         stack.push_async_callback(self._models.close)
         self._check_default_model()
-        self._access = Access(config.access, self.database, clock, self._random)
+        self._access = Access(config.access, self.database, clock, self._random, welcome=self._welcome)
         await self._access.load()
         self.events = EventHub(clock)
         self.commands: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
@@ -248,6 +248,10 @@ class Host:
             await self.outbox.post(message.address, OutboundMessage(text=verdict.reply, reply_to=message.ref if message.group else None))
         if verdict.tell_owners is not None:
             await self._tell_owners(verdict.tell_owners)
+
+    async def _welcome(self, person: str) -> None:
+        """Whoever waits for an owner's word hears it where they asked: a person's id is also that of the private chat with them."""
+        await self.outbox.post(Address.parse(person), OutboundMessage(text="You may talk to me now. Say what you need, or type /help."))
 
     async def _delivery_refused(self, delivery: Delivery, reason: str) -> None:
         self.conversations.delivery_refused(delivery, reason)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from random import Random
 
@@ -48,15 +49,25 @@ class Access:
 
     Args:
         random: makes the pairing codes; ``SystemRandom``, so that nobody computes them.
+        welcome: tells a person, by id, that they were admitted; None where nobody can be written to.
     """
 
-    def __init__(self, options: AccessSection, database: Database, clock: Clock, random: Random) -> None:
+    def __init__(
+        self,
+        options: AccessSection,
+        database: Database,
+        clock: Clock,
+        random: Random,
+        *,
+        welcome: Callable[[str], Awaitable[None]] | None = None,
+    ) -> None:
         self._options = options
         self._database = database
         self._clock = clock
         self._members = Members(options)
         self._codes = PairingCodes(database, clock, random)
         self._attempts = Attempts(database, clock)
+        self._welcome = welcome
         self._notices: deque[datetime] = deque(maxlen=_NOTICES_PER_HOUR)
         self._changing = asyncio.Lock()
 
@@ -119,6 +130,8 @@ class Access:
             self._members.put(member)
             self._codes.forget(found.person, by=by)
         await self._attempts.forget(found.person)
+        if self._welcome is not None:
+            await self._welcome(member.id)
         _log.info("admitted", extra={"facts": {"person": member.id, "by": by, "owner": member.owner}})
         who = texts.called(Person(id=found.person, name=found.name))
         return f"{who} may talk to me now" + (" and is an owner." if member.owner else ".")

@@ -108,6 +108,7 @@ async def test_a_stranger_gets_a_code_and_the_owner_hears_of_it(tmp_path: Path) 
             code = next(word for word in telegram.texts(6666)[0].replace("`", " ").split() if len(word) == 8 and word.isupper())
             telegram.say(OWNER, f"/pair {code}")
             await telegram.until(lambda: len(telegram.texts(OWNER)) == 2)
+            await telegram.until(lambda: any("You may talk to me now" in text for text in telegram.texts(6666)))
             telegram.say(6666, "hello", user=User(6666, "Eve"))
 
             await telegram.until(lambda: "Hello Eve." in telegram.texts(6666))

@@ -20,7 +20,7 @@ def data(tmp_path: Path) -> Path:
         (tmp_path / "data" / "workspaces" / name / "note.txt").write_text(f"of {name}\n")
     (tmp_path / "data" / "state.db").write_text("everything\n")
     (tmp_path / "pumice.toml").write_text("key\n")
-    (tmp_path / "root").mkdir()
+    (tmp_path / "extra").mkdir()
     return tmp_path / "data"
 
 
@@ -43,7 +43,7 @@ class Shell:
 
 @pytest.fixture
 async def shell(data: Path) -> Shell:
-    sandbox = BubblewrapSandbox(hidden=[data, data.parent / "pumice.toml"], writable=[data.parent / "root"], network=False)
+    sandbox = BubblewrapSandbox(hidden=[data, data.parent / "pumice.toml"], writable=[data.parent / "extra"], network=False)
     assert await sandbox.problem() is None
     return Shell(data, sandbox)
 
@@ -75,9 +75,9 @@ async def test_the_system_and_the_hosts_own_folder_are_read_only(shell: Shell, t
 @needs_bubblewrap
 async def test_configured_roots_can_be_written(shell: Shell, data: Path) -> None:
     """``tools.roots`` are the agent's too."""
-    await shell.run(f"echo x > {data.parent}/root/made")
+    await shell.run(f"echo x > {data.parent}/extra/made")
 
-    assert (data.parent / "root" / "made").read_text() == "x\n"
+    assert (data.parent / "extra" / "made").read_text() == "x\n"
 
 
 @needs_bubblewrap
