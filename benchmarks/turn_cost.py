@@ -23,6 +23,7 @@ from features.contracts.messages import AssistantMessage, TextBlock, Usage, User
 from features.sessions import DatabaseSessionStore, SessionManager
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.openai import OpenAIServer
+from tests.servers.script import Reply
 
 KEYS = {"anthropic": AnthropicServer.api_key, "openai": OpenAIServer.api_key}
 TURNS = 60
@@ -43,40 +44,40 @@ async def timed(call: Callable[[], Awaitable[object]]) -> list[float]:
     return spent
 
 
-def bare_messages(size: int) -> list[dict[str, Any]]:
-    pairs = ({"role": "user", "content": QUESTION}, {"role": "assistant", "content": ANSWER})
-    return [pairs[index % 2] for index in range(size)] + [{"role": "user", "content": QUESTION}]
-
-
-async def bare_anthropic(url: str, size: int) -> list[float]:
+async def bare_anthropic(url: str, body: dict[str, Any]) -> list[float]:
     import anthropic
 
     async with anthropic.AsyncAnthropic(api_key=KEYS["anthropic"], base_url=url, max_retries=0) as client:
-        messages: Any = bare_messages(size)
 
         async def call() -> None:
-            async with client.messages.stream(model="claude-sonnet-5-5", max_tokens=1000, messages=messages) as stream:
+            async with client.messages.stream(**body) as stream:
                 await stream.get_final_message()
 
         return await timed(call)
 
 
-async def bare_openai(url: str, size: int) -> list[float]:
+async def bare_openai(url: str, body: dict[str, Any]) -> list[float]:
     import openai
 
     async with openai.AsyncOpenAI(api_key=KEYS["openai"], base_url=f"{url}/v1", max_retries=0) as client:
-        messages: Any = bare_messages(size)
 
         async def call() -> None:
-            stream = await client.chat.completions.create(model="gpt-5", messages=messages, stream=True)
-            async for _ in stream:
+            async for _ in await client.chat.completions.create(**body, stream=True):
                 pass
 
         return await timed(call)
 
 
-async def through_host(kind: str, url: str, size: int) -> tuple[list[float], float]:
-    """Milliseconds of each turn, and the commits that a turn took."""
+async def host_request(kind: str, size: int) -> dict[str, Any]:
+    """The body that the host sends after so many messages; the bare SDK is given the same to send."""
+    make = AnthropicServer if kind == "anthropic" else OpenAIServer
+    async with make(respond=lambda body: Reply(text=ANSWER)) as server:
+        await through_host(kind, server.url, size, turns=0)
+        return {key: value for key, value in server.request.items() if key != "stream"}
+
+
+async def through_host(kind: str, url: str, size: int, *, turns: int = TURNS) -> tuple[list[float], float]:
+    """Milliseconds of each of ``turns`` turns, and the commits that a turn took; one more turn comes first."""
     with tempfile.TemporaryDirectory(prefix="pumice-bench-") as folder:
         file = Path(folder) / "pumice.toml"
         model, base = ("claude-sonnet-5-5", url) if kind == "anthropic" else ("gpt-5", f"{url}/v1")
@@ -96,6 +97,8 @@ async def through_host(kind: str, url: str, size: int) -> tuple[list[float], flo
                 await chat.answer()
 
             await turn()
+            if not turns:
+                return [], 0.0
             commits = host.database.commits
             spent = await timed(turn)
             await asyncio.sleep(0.1)
@@ -127,7 +130,7 @@ async def main() -> None:
     for kind, bare in (("anthropic", bare_anthropic), ("openai", bare_openai)):
         with model_server(kind, "--text", ANSWER) as url:
             for size in HISTORY:
-                base = await bare(url, size)
+                base = await bare(url, await host_request(kind, size))
                 turns, commits = await through_host(kind, url, size)
                 middle = percentile(turns, 0.5) - percentile(base, 0.5)
                 worst = percentile(turns, 0.95) - percentile(base, 0.5)
