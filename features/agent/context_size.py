@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from features.contracts.messages import (
     AssistantBlock,
     AssistantMessage,
+    BashExecutionMessage,
     BranchSummaryMessage,
     CompactionSummaryMessage,
     ImageBlock,
@@ -32,6 +33,8 @@ def context_tokens(messages: Sequence[Message]) -> int:
 def _chars(message: Message) -> int:
     if isinstance(message, CompactionSummaryMessage | BranchSummaryMessage):
         return len(message.summary)
+    if isinstance(message, BashExecutionMessage):
+        return 0 if message.exclude_from_context else len(message.command) + len(message.output)
     if isinstance(message.content, str):
         return len(message.content)
     return sum(_block_chars(block) for block in message.content)

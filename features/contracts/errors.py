@@ -7,14 +7,15 @@
     ├── ModelMustAct      the model; the text becomes the tool's error result
     ├── RetryLater        nobody; try the same again after ``after``
     ├── OperatorMustAct   whoever runs the host; the text names the setting and the fix
-    └── SessionBusyError  the caller; a run is going on and it did not say how to queue
+    ├── SessionBusyError  the caller; a run is going on and it did not say how to queue
+    └── ReentrantCallError  the extension; it called back into the session that is waiting for it
 
 Anything else is a defect. It is caught at one place per task and logged with an id that the person sees too.
 """
 
 from datetime import timedelta
 
-__all__ = ["ModelMustAct", "OperatorMustAct", "PumiceError", "RetryLater", "SessionBusyError", "UserMustAct"]
+__all__ = ["ModelMustAct", "OperatorMustAct", "PumiceError", "ReentrantCallError", "RetryLater", "SessionBusyError", "UserMustAct"]
 
 
 class PumiceError(Exception):
@@ -47,3 +48,7 @@ class OperatorMustAct(PumiceError):
 
 class SessionBusyError(PumiceError):
     """A run is going on in this session and the caller did not say ``steer`` or ``follow_up``."""
+
+
+class ReentrantCallError(PumiceError):
+    """A handler of an extension called something that waits for that handler to return."""

@@ -7,6 +7,7 @@ import msgspec
 __all__ = [
     "AssistantBlock",
     "AssistantMessage",
+    "BashExecutionMessage",
     "BranchSummaryMessage",
     "CompactionSummaryMessage",
     "Cost",
@@ -127,6 +128,19 @@ class CustomMessage(_Record, frozen=True, kw_only=True, tag_field="role", tag="c
     details: Any = None
 
 
+class BashExecutionMessage(_Record, frozen=True, kw_only=True, tag_field="role", tag="bashExecution"):
+    """A command that a person ran beside the agent; comes with sessions of other programs."""
+
+    command: str
+    output: str
+    cancelled: bool
+    truncated: bool
+    timestamp: int
+    exit_code: int | None = None
+    full_output_path: str | None = None
+    exclude_from_context: bool = False
+
+
 class CompactionSummaryMessage(_Record, frozen=True, kw_only=True, tag_field="role", tag="compactionSummary"):
     """Stands in the context for everything before a compaction."""
 
@@ -143,11 +157,32 @@ class BranchSummaryMessage(_Record, frozen=True, kw_only=True, tag_field="role",
     timestamp: int
 
 
-Message = UserMessage | AssistantMessage | ToolResultMessage | CustomMessage | CompactionSummaryMessage | BranchSummaryMessage
+Message = (
+    UserMessage
+    | AssistantMessage
+    | ToolResultMessage
+    | CustomMessage
+    | BashExecutionMessage
+    | CompactionSummaryMessage
+    | BranchSummaryMessage
+)
 
 
-def message_text(message: UserMessage | AssistantMessage | ToolResultMessage | CustomMessage) -> str:
+def message_text(message: UserMessage | AssistantMessage | ToolResultMessage | CustomMessage | BashExecutionMessage) -> str:
     """The plain text of a message: its text blocks joined by line ends; thinking, calls and images left out."""
+    if isinstance(message, BashExecutionMessage):
+        return _execution_text(message)
     if isinstance(message.content, str):
         return message.content
     return "\n".join(block.text for block in message.content if isinstance(block, TextBlock))
+
+
+def _execution_text(message: BashExecutionMessage) -> str:
+    lines = [f"Ran `{message.command}`", f"```\n{message.output}\n```" if message.output else "(no output)"]
+    if message.cancelled:
+        lines.append("\n(command cancelled)")
+    elif message.exit_code:
+        lines.append(f"\nCommand exited with code {message.exit_code}")
+    if message.truncated and message.full_output_path:
+        lines.append(f"\n[Output truncated. Full output: {message.full_output_path}]")
+    return "\n".join(lines)

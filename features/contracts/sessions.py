@@ -9,6 +9,7 @@ import msgspec
 from features.contracts.database import Transaction
 from features.contracts.messages import (
     AssistantMessage,
+    BashExecutionMessage,
     CustomMessage,
     ToolResultMessage,
     UserBlock,
@@ -46,7 +47,7 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
 
 
 class MessageEntry(_Entry, frozen=True, kw_only=True, tag="message"):
-    message: UserMessage | AssistantMessage | ToolResultMessage | CustomMessage
+    message: UserMessage | AssistantMessage | ToolResultMessage | CustomMessage | BashExecutionMessage
 
 
 class ModelChangeEntry(_Entry, frozen=True, kw_only=True, tag="model_change"):

@@ -16,6 +16,7 @@ import msgspec
 from features.contracts.messages import (
     AssistantBlock,
     AssistantMessage,
+    BashExecutionMessage,
     BranchSummaryMessage,
     CompactionSummaryMessage,
     CustomMessage,
@@ -28,6 +29,7 @@ from features.contracts.messages import (
     Usage,
     UserBlock,
     UserMessage,
+    message_text,
 )
 from features.models.texts import legal_text, legal_value, stamp, zone
 
@@ -214,7 +216,11 @@ def _result(call: ToolCall, message: ToolResultMessage | None, target: Target) -
     )
 
 
-def _user_blocks(message: UserMessage | CustomMessage | CompactionSummaryMessage | BranchSummaryMessage, target: Target) -> list[UserBlock]:
+def _user_blocks(
+    message: UserMessage | CustomMessage | BashExecutionMessage | CompactionSummaryMessage | BranchSummaryMessage, target: Target
+) -> list[UserBlock]:
+    if isinstance(message, BashExecutionMessage):
+        return [] if message.exclude_from_context else [TextBlock(text=legal_text(message_text(message)))]
     if isinstance(message, CompactionSummaryMessage):
         return [_summary("What was said before was summarised to save room:", message.summary)]
     if isinstance(message, BranchSummaryMessage):

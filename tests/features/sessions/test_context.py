@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from features.contracts.messages import CustomMessage, Message, message_text
+from features.contracts.messages import BranchSummaryMessage, CompactionSummaryMessage, CustomMessage, Message, message_text
 from features.contracts.sessions import (
     BranchSummaryEntry,
     CompactionEntry,
@@ -41,7 +41,7 @@ def branch_summary(entry_id: str, summary: str, parent: str | None) -> SessionEn
 
 
 def _told(message: Message) -> str:
-    return message.summary if hasattr(message, "summary") else message_text(message)
+    return message.summary if isinstance(message, CompactionSummaryMessage | BranchSummaryMessage) else message_text(message)
 
 
 async def _opened(entries: Sequence[SessionEntry], leaf: str | None) -> SessionManager:
