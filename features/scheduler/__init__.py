@@ -1,0 +1,1 @@
+"""Prompts that start on their own, at a time or on a rhythm."""
