@@ -12,7 +12,7 @@ import msgspec
 
 from features.contracts.errors import UserMustAct
 from features.scheduler.crontab import parse_crontab
-from features.scheduler.schedule import Cron, Every, Once, Schedule
+from features.scheduler.schedule import Cron, Every, Once, Schedule, Wall
 
 __all__ = ["EXAMPLES", "Spoken", "parse_plain_words"]
 
@@ -22,6 +22,7 @@ EXAMPLES = (
 )  # fmt: skip
 
 _DAY_S = 86_400
+_FARTHEST_YEARS = 50
 _UNITS = {
     "second": 1,
     "sec": 1,
@@ -122,10 +123,13 @@ def _date(match: re.Match[str], now: datetime, zone: ZoneInfo) -> Schedule:
         day = date.fromisoformat(match["date"])
     except ValueError:
         raise UserMustAct(f"There is no day {match['date']}.") from None
+    if day.year > now.year + _FARTHEST_YEARS:
+        raise UserMustAct(f"{day} is too far ahead; at most {_FARTHEST_YEARS} years can be waited for.")
     if offset := match["zone"]:
         at = datetime.fromisoformat(f"{day}T{_clock(match)}{'+00:00' if offset in 'Zz' else offset}").astimezone(UTC)
-        return _not_past(at, now, zone)
-    return _not_past(_instant(day, _clock(match), zone), now, zone)
+        _refuse_past(at, now, zone)
+        return Once(at=at)
+    return _wall(day, _clock(match), now, zone)
 
 
 def _relative(match: re.Match[str], now: datetime, zone: ZoneInfo) -> Schedule:
@@ -134,20 +138,20 @@ def _relative(match: re.Match[str], now: datetime, zone: ZoneInfo) -> Schedule:
         named = match["day"].lower()
         if named == "tonight" and at.hour < 12 and match["half"] is None:
             at = at.replace(hour=at.hour + 12)
-        return _not_past(_instant(today + timedelta(days=named == "tomorrow"), at, zone), now, zone)
+        return _wall(today + timedelta(days=named == "tomorrow"), at, now, zone)
     if match["weekday"].lower().endswith("days"):
         return Cron(expression=f"{at.minute} {at.hour} * * {_weekday(match['weekday'])}")
     ahead = (_weekday(match["weekday"]) - (today.weekday() + 1)) % 7
-    instant = _instant(today + timedelta(days=ahead), at, zone)
-    return Once(at=instant if instant > now else _instant(today + timedelta(days=ahead + 7), at, zone))
+    wall = Wall(local=datetime.combine(today + timedelta(days=ahead), at))  # noqa: DTZ001 - a time on the chat's clock has no zone yet
+    return wall if wall.next_after(now, zone.key) else Wall(local=wall.local + timedelta(days=7))
 
 
 def _at(match: re.Match[str], now: datetime, zone: ZoneInfo) -> Schedule:
     today, at = now.astimezone(zone).date(), _clock(match)
     if match["day"]:
-        return _not_past(_instant(today + timedelta(days=match["day"].lower() == "tomorrow"), at, zone), now, zone)
-    instant = _instant(today, at, zone)
-    return Once(at=instant if instant > now else _instant(today + timedelta(days=1), at, zone))
+        return _wall(today + timedelta(days=match["day"].lower() == "tomorrow"), at, now, zone)
+    wall = Wall(local=datetime.combine(today, at))  # noqa: DTZ001 - as above
+    return wall if wall.next_after(now, zone.key) else Wall(local=wall.local + timedelta(days=1))
 
 
 def _seconds(match: re.Match[str]) -> int:
@@ -157,6 +161,8 @@ def _seconds(match: re.Match[str]) -> int:
     seconds = int(count * _UNITS.get(unit, _UNITS.get(unit.rstrip("s"), 0)))
     if seconds < 1:
         raise UserMustAct(f"{match[0]!r} is no time to wait.")
+    if seconds > _FARTHEST_YEARS * 366 * _DAY_S:
+        raise UserMustAct(f"{match[0]!r} is too long; at most {_FARTHEST_YEARS} years can be waited for.")
     return seconds
 
 
@@ -177,16 +183,17 @@ def _clock(match: re.Match[str]) -> time:
     return time(hour, minute)
 
 
-def _instant(day: date, at: time, zone: ZoneInfo) -> datetime:
-    """A time on the clock of a zone: one that the clock skips comes by the old clock, one that comes twice the first time."""
-    return datetime.combine(day, at, zone).astimezone(UTC)
+def _wall(day: date, at: time, now: datetime, zone: ZoneInfo) -> Wall:
+    wall = Wall(local=datetime.combine(day, at))  # noqa: DTZ001 - as above
+    if wall.next_after(now, zone.key) is None:
+        _refuse_past(wall.local.replace(tzinfo=zone), now, zone)
+    return wall
 
 
-def _not_past(at: datetime, now: datetime, zone: ZoneInfo) -> Once:
-    if at <= now:
+def _refuse_past(at: datetime, now: datetime, zone: ZoneInfo) -> None:
+    if at.astimezone(UTC) <= now:
         local = now.astimezone(zone)
         raise UserMustAct(f"{at.astimezone(zone):%A %d %B %Y, %H:%M} has passed; it is {local:%A %d %B %Y, %H:%M} ({zone.key}) now.")
-    return Once(at=at)
 
 
 _GRAMMAR: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], datetime, ZoneInfo], Schedule]], ...] = (

@@ -1,4 +1,8 @@
-"""When something is due: once, every so often, or by the calendar."""
+"""When something is due: once, every so often, or by the calendar.
+
+Every kind has ``next_after(moment, zone)``, the first instant in UTC after a moment, None where there is none any more, and
+``shortest_gap_s``, the least time between two fires.
+"""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -13,7 +17,7 @@ from features.scheduler.crontab import Crontab, parse_crontab
 if TYPE_CHECKING:
     from apscheduler.triggers.cron import CronTrigger
 
-__all__ = ["Cron", "Every", "Once", "Schedule"]
+__all__ = ["Cron", "Every", "Once", "Schedule", "Wall", "upcoming"]
 
 _WEEKDAY_NAMES = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _TICK = timedelta(microseconds=1)
@@ -27,6 +31,25 @@ class Once(msgspec.Struct, frozen=True, kw_only=True, tag="once"):
     def next_after(self, moment: datetime, zone: str) -> datetime | None:
         return self.at if self.at > moment else None
 
+    def shortest_gap_s(self) -> float:
+        return float("inf")
+
+
+class Wall(msgspec.Struct, frozen=True, kw_only=True, tag="wall"):
+    """Once, when the clock of the chat's zone shows ``local``; it moves with the zone.
+
+    A time that the clock skips comes by the old clock, one that comes twice comes the first time.
+    """
+
+    local: datetime
+
+    def next_after(self, moment: datetime, zone: str) -> datetime | None:
+        at = self.local.replace(tzinfo=ZoneInfo(zone), fold=0).astimezone(UTC)
+        return at if at > moment else None
+
+    def shortest_gap_s(self) -> float:
+        return float("inf")
+
 
 class Every(msgspec.Struct, frozen=True, kw_only=True, tag="every"):
     """Every so many seconds since ``start``, a fixed point, so that neither a restart nor a late run moves the rhythm."""
@@ -39,6 +62,9 @@ class Every(msgspec.Struct, frozen=True, kw_only=True, tag="every"):
         if moment < self.start:
             return self.start
         return self.start + step * ((moment - self.start) // step + 1)
+
+    def shortest_gap_s(self) -> float:
+        return self.seconds
 
 
 class Cron(msgspec.Struct, frozen=True, kw_only=True, tag="cron"):
@@ -55,8 +81,11 @@ class Cron(msgspec.Struct, frozen=True, kw_only=True, tag="cron"):
         due = [found for trigger in triggers if (found := _next(trigger, moment, every_hour=every_hour)) is not None]
         return min(due, default=None)
 
+    def shortest_gap_s(self) -> float:
+        return 60 * parse_crontab(self.expression).shortest_gap_minutes()
 
-Schedule = Once | Every | Cron
+
+Schedule = Once | Wall | Every | Cron
 
 
 def upcoming(schedule: Schedule, moment: datetime, zone: str) -> Iterator[datetime]:

@@ -33,7 +33,7 @@ MOMENTS = st.integers(0, 6 * 365 * 24 * 60).map(lambda minutes: FIRST + timedelt
 
 
 @given(expression=EXPRESSIONS, moment=MOMENTS)
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=120)
 def test_it_is_due_when_an_independent_cron_says_so(expression: str, moment: datetime) -> None:
     """In UTC, where no clock changes."""
     reference = croniter(expression, moment, ret_type=datetime, implement_cron_bug=True)
@@ -52,7 +52,7 @@ def by_the_clock(zone: ZoneInfo, day: datetime, minutes: tuple[int, ...], hours:
 
 
 @given(zone=st.sampled_from(ZONES), days=st.integers(0, 6 * 365), hour=st.integers(0, 23), minute=st.integers(0, 59))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=120)
 def test_a_time_of_day_comes_once_a_day_in_every_zone(zone: str, days: int, hour: int, minute: int) -> None:
     """Also on the two days a year that have 23 and 25 hours."""
     start = FIRST.replace(tzinfo=ZoneInfo(zone)) + timedelta(days=days)
