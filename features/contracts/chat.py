@@ -21,6 +21,7 @@ __all__ = [
     "DeliveryProgress",
     "DeliveryRefused",
     "DeliveryUncertain",
+    "DueRun",
     "InboundMessage",
     "InboundSink",
     "LiveView",
@@ -86,13 +87,47 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
+class Button(msgspec.Struct, frozen=True, kw_only=True):
+    """A button under a message. Pressing it is the same as typing ``command``, by whoever pressed."""
+
+    label: str
+    command: str
+
+
+class DueRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of a scheduled job, or another wake-up that no person sent, on its way into a chat.
+
+    ``mode``: a ``prompt`` is for the agent, a ``text`` is delivered as it stands. ``note`` is a line for the model before the prompt,
+    ``heading`` one for the person before the answer. ``isolated`` runs in a session of its own. ``resumes`` says that a run which was cut
+    is taken up again; a job's is not. ``by`` is the person behind it, ``owner`` and ``group`` as for a message of theirs. ``depth`` counts
+    how many jobs made each other until this one.
+    """
+
+    id: str
+    job_id: str
+    address: Address
+    mode: Literal["prompt", "text"]
+    text: str
+    due_at: datetime
+    title: str = ""
+    note: str = ""
+    heading: str = ""
+    buttons: tuple[tuple[Button, ...], ...] = ()
+    isolated: bool = False
+    resumes: bool = False
+    by: str = ""
+    owner: bool = False
+    group: bool = False
+    depth: int = 0
+
+
 class InboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     """Something that arrived.
 
     ``key`` is the platform's id of the delivery; the same key is taken once. ``ref`` is its id of the message. ``album``
     joins what was sent together. ``kind``: ``edit`` is a new text for the message ``ref``; ``press`` is a button, whose command is
     ``text``. ``addressed`` says whether the bot was meant: always in a private chat; in a group when
-    mentioned, answered or given a command.
+    mentioned, answered or given a command. ``job`` is nothing that anybody said: ``run`` says what it is then, and no channel makes one.
     """
 
     key: str
@@ -100,12 +135,13 @@ class InboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     sender: Person
     text: str
     sent_at: datetime
-    kind: Literal["message", "edit", "press"] = "message"
+    kind: Literal["message", "edit", "press", "job"] = "message"
     ref: str | None = None
     attachments: tuple[Attachment, ...] = ()
     album: str | None = None
     group: bool = False
     addressed: bool = True
+    run: "DueRun | None" = None
 
 
 class Cursor(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,13 +162,6 @@ class InboundSink(Protocol):
     async def accept(self, messages: Sequence[InboundMessage], cursor: Cursor | None = None) -> None: ...
 
     async def cursor(self, name: str) -> int | None: ...
-
-
-class Button(msgspec.Struct, frozen=True, kw_only=True):
-    """A button under a message. Pressing it is the same as typing ``command``, by whoever pressed."""
-
-    label: str
-    command: str
 
 
 class OutboundFile(msgspec.Struct, frozen=True, kw_only=True):

@@ -142,7 +142,7 @@ def _relative(match: re.Match[str], now: datetime, zone: ZoneInfo) -> Schedule:
     if match["weekday"].lower().endswith("days"):
         return Cron(expression=f"{at.minute} {at.hour} * * {_weekday(match['weekday'])}")
     ahead = (_weekday(match["weekday"]) - (today.weekday() + 1)) % 7
-    wall = Wall(local=datetime.combine(today + timedelta(days=ahead), at))  # noqa: DTZ001 - a time on the chat's clock has no zone yet
+    wall = Wall(local=datetime.combine(today + timedelta(days=ahead), at))
     return wall if wall.next_after(now, zone.key) else Wall(local=wall.local + timedelta(days=7))
 
 
@@ -150,7 +150,7 @@ def _at(match: re.Match[str], now: datetime, zone: ZoneInfo) -> Schedule:
     today, at = now.astimezone(zone).date(), _clock(match)
     if match["day"]:
         return _wall(today + timedelta(days=match["day"].lower() == "tomorrow"), at, now, zone)
-    wall = Wall(local=datetime.combine(today, at))  # noqa: DTZ001 - as above
+    wall = Wall(local=datetime.combine(today, at))
     return wall if wall.next_after(now, zone.key) else Wall(local=wall.local + timedelta(days=1))
 
 
@@ -184,7 +184,7 @@ def _clock(match: re.Match[str]) -> time:
 
 
 def _wall(day: date, at: time, now: datetime, zone: ZoneInfo) -> Wall:
-    wall = Wall(local=datetime.combine(day, at))  # noqa: DTZ001 - as above
+    wall = Wall(local=datetime.combine(day, at))
     if wall.next_after(now, zone.key) is None:
         _refuse_past(wall.local.replace(tzinfo=zone), now, zone)
     return wall

@@ -15,7 +15,7 @@ import msgspec
 from features.scheduler.crontab import Crontab, parse_crontab
 
 if TYPE_CHECKING:
-    from apscheduler.triggers.cron import CronTrigger
+    from apscheduler.triggers.cron import CronTrigger  # type: ignore[import-untyped]
 
 __all__ = ["Cron", "Every", "Once", "Schedule", "Wall", "upcoming"]
 

@@ -6,7 +6,7 @@ from itertools import islice
 from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
-from croniter import croniter
+from croniter import croniter  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

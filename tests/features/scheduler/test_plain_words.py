@@ -148,12 +148,11 @@ def test_no_text_breaks_the_grammar(text: str) -> None:
     """It is understood, with its first fire in the future, or refused in words."""
     try:
         spoken = parse_plain_words(text, now=NOW, zone=ZONE)
-    except UserMustAct as error:
-        assert str(error)
-    else:
-        due = spoken.schedule.next_after(NOW, ZONE)
-        assert due is not None
-        assert due > NOW
+    except UserMustAct:
+        return
+    due = spoken.schedule.next_after(NOW, ZONE)
+    assert due is not None
+    assert due > NOW
 
 
 @given(minutes=st.integers(1, 100_000), moment=st.integers(0, 10**8))
