@@ -5,16 +5,27 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
 
+import msgspec
+
 from features.contracts.chat import Address, Button, DueRun
 from features.contracts.sessions import TransactionWork
 
-__all__ = ["JobDelivery", "Reminders", "RunEnd", "RunFate"]
+__all__ = ["JobDelivery", "JobOrigin", "Reminders", "RunEnd", "RunFate"]
 
 RunEnd = Literal["done", "silent", "failed", "stopped"]
 """How a run ended: answered; with nothing to say; not at all; stopped by a person."""
 
 RunFate = Literal["waiting", "begun", "done", "silent", "gone"]
 """What became of a run that was handed over before the host ended; ``gone`` is one that it never heard of."""
+
+
+class JobOrigin(msgspec.Struct, frozen=True, kw_only=True):
+    """Who wants a job. ``by`` is the person's id; ``depth`` is 0 for a person's own word and rises with each job that makes another."""
+
+    by: str = ""
+    owner: bool = False
+    group: bool = False
+    depth: int = 0
 
 
 class JobDelivery(Protocol):
