@@ -1,6 +1,6 @@
 """A host in memory, for tests of what stands on ``JobDelivery``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from features.contracts.chat import Address, Button, DueRun
@@ -14,13 +14,14 @@ HANDED_MIGRATIONS = Migrations(slice="handed", steps=(("CREATE TABLE handed (id 
 
 
 class MemoryDelivery:
-    """Implements ``JobDelivery``. ``begun`` are the runs that arrived, in order; what was put is in the table ``handed``.
+    """Implements ``JobDelivery``. ``begun`` are the runs that arrived, in order, each told to ``on_begin``; what was put is in the table ``handed``.
 
     ``at_work`` are chats in which something goes on, ``refused`` places whose jobs may not run, ``known_fates`` what ``fates`` answers.
     """
 
     def __init__(self, folder: Path) -> None:
         self.begun: list[DueRun] = []
+        self.on_begin: Callable[[DueRun], None] = lambda run: None
         self.posted: list[tuple[Address, str, Sequence[Sequence[Button]]]] = []
         self.at_work: set[Address] = set()
         self.refused: dict[Address, str] = {}
@@ -36,6 +37,7 @@ class MemoryDelivery:
 
     def begin(self, run: DueRun) -> None:
         self.begun.append(run)
+        self.on_begin(run)
 
     async def fates(self, run_ids: Sequence[str]) -> Mapping[str, RunFate]:
         return {run_id: self.known_fates[run_id] for run_id in run_ids if run_id in self.known_fates}
