@@ -34,9 +34,21 @@ from bot.delivery.delivery import Delivery
 from bot.delivery.errands import Errands, within
 from bot.delivery.inbox import Judgement
 from bot.host_desk import HostDesk, HostState
-from bot.host_parts import default_settings, make_channels, make_models, make_sessions, make_tools
+from bot.host_parts import (
+    default_settings,
+    make_channels,
+    make_models,
+    make_processes,
+    make_sessions,
+    make_tools,
+    scheduler_options,
+)
 from bot.http.auth import load_or_create_token
 from bot.http.events import EventHub
+from bot.jobs import JobDesk
+from bot.jobs.heartbeats import Heartbeats
+from bot.jobs.isolated_runs import JOB_CHANNEL, IsolatedRuns
+from bot.jobs.webhooks import Webhooks
 from bot.lock import DataDirectoryLock
 from bot.migrations import all_migrations
 from bot.sandbox import make_sandbox
@@ -46,7 +58,10 @@ from features.commands import CommandRegistry
 from features.contracts.chat import Address, ChatChannel, InboundMessage, OutboundMessage, Person
 from features.contracts.clock import Clock
 from features.contracts.errors import OperatorMustAct, PumiceError, UserMustAct
+from features.contracts.jobs import JobOrigin, RunEnd
+from features.contracts.tools import Tool
 from features.processes import HostProcessHardening, SecretRedactor
+from features.scheduler import JobScheduler
 from features.sessions import DatabaseSessionStore
 from features.storage import Database
 from features.usage import UsageLedger
@@ -123,9 +138,10 @@ class Host:
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._state = "stopping"
         log.info("host stopping")
+        self.scheduler.leave()
         self.conversations.leave()
         await within(self._clock, _CHANNELS_MAY_END_S, self._listening.close())
-        await self.conversations.settle(_RUNS_MAY_END_S)
+        await asyncio.gather(self.conversations.settle(_RUNS_MAY_END_S), self.isolated.settle(_RUNS_MAY_END_S))
         if not await self.outbox.drain(_OUTBOX_MAY_EMPTY_S):
             log.info("some messages go out at the next start")
         await self._stack.aclose()
@@ -152,6 +168,7 @@ class Host:
         self.events = EventHub(clock)
         self.commands: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
         self._compose_delivery(stack)
+        self._compose_scheduler(stack)
         self._compose_conversations(stack)
         stack.push_async_callback(self._errands.close)
 
@@ -160,39 +177,71 @@ class Host:
         self.channels = make_channels(self.config, self._uploads, self._wanted, clock=clock, random=self._random)
         self.outbox = Outbox(
             self.database, self.channels, clock=clock, ids=ids, random=self._random,
-            redact=self.redactor.redact, refused=self._delivery_refused, delivered=lambda delivery: self.desk.delivered(delivery),
+            redact=self.redactor.redact, refused=self._delivery_refused, delivered=self._delivered,
         )  # fmt: skip
         stack.push_async_callback(self.outbox.close)
         self.inbox = Inbox(self.database, self._access, clock=clock, ids=ids, hand_over=self._hand_over, refused=self._say_refusal)
         stack.push_async_callback(self.inbox.close)
 
+    def _compose_scheduler(self, stack: AsyncExitStack) -> None:
+        config, clock, ids = self.config, self._clock, self._ids
+        self._workspaces = Workspaces(config.host.data_dir / "workspaces")
+        self._processes = make_processes(config, self.redactor, self._sandbox)
+        jobs = JobDesk(
+            database=self.database, inbox=self.inbox, outbox=self.outbox, settings=self._settings, workspaces=self._workspaces,
+            access=self._access, channels=self.channels, conversations=lambda: self.conversations, isolated=lambda: self.isolated,
+        )  # fmt: skip
+        options = scheduler_options(config, sandboxed=self._sandbox is not None)
+        self.scheduler = JobScheduler(self.database, jobs, self._processes, options, clock=clock, ids=ids)
+        stack.push_async_callback(self.scheduler.close)
+        self._webhooks = Webhooks(config.webhooks, jobs, clock, ids)
+        self._heartbeats = Heartbeats(self.scheduler, config.heartbeat, ids)
+        stack.push_async_callback(self._heartbeats.close)
+        self._parked: set[str] = set()
+
+    def _job_tools(self, address: Address, scope: str) -> list[Tool]:
+        """The schedule tool of one session; it asks who speaks there when it is used."""
+        if "schedule" in self.config.tools.disabled:
+            return []
+
+        def origin() -> JobOrigin:
+            if scope.startswith(f"{JOB_CHANNEL}:"):
+                return self.isolated.origin(scope)
+            conversation = self.conversations.find(address)
+            return JobOrigin() if conversation is None else conversation.origin
+
+        return [self.scheduler.tool(address, origin)]
+
     def _compose_conversations(self, stack: AsyncExitStack) -> None:
         config, clock, ids = self.config, self._clock, self._ids
-        workspaces = Workspaces(config.host.data_dir / "workspaces")
+        workspaces = self._workspaces
         store = DatabaseSessionStore(self.database)
         opener = SessionOpener(
             make_sessions(config, store, self._models, self.redactor, clock=clock, ids=ids, random=self._random),
             store, self._settings, workspaces, clock=clock,
-            tools=make_tools(config, self.redactor, self._sandbox), post=self.outbox.post, roots=config.tools.roots,
+            tools=make_tools(config, self._processes, sandboxed=self._sandbox is not None), post=self.outbox.post,
+            roots=config.tools.roots, more_tools=self._job_tools,
         )  # fmt: skip
-        self.conversations = Conversations(
-            ConversationServices(
-                inbox=self.inbox, outbox=self.outbox, settings=self._settings, opener=opener, channels=self.channels,
-                attachments=Attachments(workspaces, self._uploads, clock), commands=self.commands, context=self._command_context(),
-                usage=self._usage, publish=self.events.publish, clock=clock, ids=ids,
-            ),
-            idle_evict_minutes=config.chat.idle_evict_minutes,
+        services = ConversationServices(
+            inbox=self.inbox, outbox=self.outbox, settings=self._settings, opener=opener, channels=self.channels,
+            attachments=Attachments(workspaces, self._uploads, clock), commands=self.commands, context=self._command_context(),
+            usage=self._usage, publish=self.events.publish, clock=clock, ids=ids, ended=self._run_ended,
         )  # fmt: skip
+        self.conversations = Conversations(services, idle_evict_minutes=config.chat.idle_evict_minutes)
         stack.push_async_callback(self.conversations.close)
+        self.isolated = IsolatedRuns(services, store, self.channels)
+        stack.push_async_callback(self.isolated.close)
         self.desk = HostDesk(
             events=self.events, channels=self.channels, conversations=self.conversations, inbox=self.inbox, outbox=self.outbox,
             log=ChatLog(self.database), store=store, usage=self._usage, access=self._access, uploads=self._uploads,
-            commands=self.commands, state=lambda: self._state, clock=clock, ids=ids,
+            commands=self.commands, scheduler=self.scheduler, webhooks=self._webhooks,
+            state=lambda: self._state, clock=clock, ids=ids,
         )  # fmt: skip
 
     def _command_context(self) -> Callable[[Conversation, Person, bool, bool], CommandContext]:
         services = CommandServices(
             models=self._models, settings=self._settings, usage=self._usage, access=self._access, registry=self.commands,
+            jobs=self.scheduler.commands,
             channels_health=lambda: {name: channel.health() for name, channel in self.channels.items()}, clock=self._clock,
         )  # fmt: skip
 
@@ -204,7 +253,12 @@ class Host:
     async def _recover(self, stack: AsyncExitStack) -> None:
         """Take up what is left from before, then listen: what is new queues behind what is old."""
         cut = await self.outbox.recover()
+        await self.scheduler.recover()
         await self.conversations.recover(cut)
+        await self.isolated.recover()
+        self.scheduler.start()
+        await self._heartbeats.follow_configuration()
+        self._parked = await self.scheduler.book.parked_places()
         stack.push_async_callback(self._listening.close)
         for channel in self.channels.values():
             self._listening.start(self._listen(channel), name=f"channel {channel.name}")
@@ -242,6 +296,18 @@ class Host:
     def _hand_over(self, stored: StoredMessage) -> None:
         self.desk.received(stored)
         self.conversations.dispatch(stored)
+        self._heartbeats.heard(stored)
+        if str(stored.message.address.place) in self._parked:
+            self._parked.discard(str(stored.message.address.place))
+            self._errands.start(self.scheduler.book.unpark(stored.message.address.place), name="jobs go on")
+
+    def _run_ended(self, message_ids: tuple[str, ...], end: RunEnd, error: str) -> None:
+        for message_id in message_ids:
+            self.scheduler.run_ended(message_id, end, error)
+
+    def _delivered(self, delivery: Delivery) -> None:
+        self.desk.delivered(delivery)
+        self.scheduler.answer_delivered(delivery.answers)
 
     async def _say_refusal(self, message: InboundMessage, verdict: Judgement) -> None:
         if verdict.reply is not None:
@@ -255,6 +321,9 @@ class Host:
 
     async def _delivery_refused(self, delivery: Delivery, reason: str) -> None:
         self.conversations.delivery_refused(delivery, reason)
+        if not delivery.message.files:
+            self._parked.add(str(delivery.address.place))
+            self.scheduler.answer_delivered(delivery.answers, reason)
         now = self._clock.monotonic()
         self._told = {address: at for address, at in self._told.items() if now - at < _OWNERS_TOLD_EVERY_S}
         if delivery.address not in self._told and delivery.address not in await self._owner_chats():

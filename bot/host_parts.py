@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from random import Random
+from typing import Literal
 
 from bot.config import Config
 from bot.settings import ChatSettings
@@ -15,10 +17,13 @@ from features.contracts.processes import ProcessSpawnHook, SecretRedactor
 from features.contracts.sessions import SessionStore
 from features.models import ModelOverride, ModelRegistry, ProviderConfig
 from features.processes import ProcessPolicyOptions, ProcessRunner, ProcessSpawnPolicy
+from features.scheduler import SchedulerOptions
 from features.system_prompt import SystemPromptBuilder
 from features.tools import ToolOptions, ToolRegistry
 
-__all__ = ["default_settings", "make_channels", "make_models", "make_sessions", "make_tools"]
+__all__ = [
+    "default_settings", "make_channels", "make_models", "make_processes", "make_sessions", "make_tools", "scheduler_options",
+]  # fmt: skip
 
 _MODEL_CALLS_AT_ONCE = 256
 CONSOLE = "console"
@@ -83,8 +88,8 @@ def make_sessions(
     )
 
 
-def make_tools(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHook | None) -> Callable[[ChatSender], ToolRegistry]:
-    """What makes the tools of one session."""
+def make_processes(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHook | None) -> ProcessRunner:
+    """What starts every process of the agents."""
     section = config.processes
     policy = ProcessSpawnPolicy(
         ProcessPolicyOptions(inherit=section.inherit, allow=section.allow, deny=section.deny),
@@ -92,14 +97,18 @@ def make_tools(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHo
         environ=os.environ,
         hooks=() if sandbox is None else (sandbox,),
     )
-    processes = ProcessRunner(policy, redactor)
+    return ProcessRunner(policy, redactor)
+
+
+def make_tools(config: Config, processes: ProcessRunner, *, sandboxed: bool) -> Callable[[ChatSender], ToolRegistry]:
+    """What makes the tools of one session."""
 
     def tools(send: ChatSender) -> ToolRegistry:
         return ToolRegistry.built_in(
             ToolOptions(
                 processes=processes,
                 send=send,
-                sandboxed=sandbox is not None,
+                sandboxed=sandboxed,
                 disabled=config.tools.disabled,
                 bash_timeout_s=config.tools.bash_timeout_s,
                 max_result_bytes=config.tools.max_result_bytes,
@@ -108,6 +117,21 @@ def make_tools(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHo
         )
 
     return tools
+
+
+def scheduler_options(config: Config, *, sandboxed: bool) -> SchedulerOptions:
+    """A script may do what bash may: where that is held back or switched off, none is put up or run."""
+    section = config.scheduler
+    scripts: Literal["everybody", "owners", "nobody"] = "everybody" if sandboxed else "owners"
+    return SchedulerOptions(
+        max_jobs_per_chat=section.max_jobs_per_chat,
+        min_interval=timedelta(seconds=section.min_interval_s),
+        catch_up=section.catch_up,
+        concurrency=section.concurrency,
+        script_timeout=timedelta(seconds=section.watcher_timeout_s),
+        quiet_hours=section.quiet_hours,
+        scripts="nobody" if "bash" in config.tools.disabled else scripts,
+    )
 
 
 def make_channels(

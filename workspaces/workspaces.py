@@ -50,6 +50,10 @@ class Workspaces:
         """Where full outputs of cut tool results go."""
         return self.folder(place) / _HOST_FOLDER / "tmp"
 
+    def host_folder(self, place: Address) -> Path:
+        """The folder in the place's own that the host alone writes to."""
+        return self.folder(place) / _HOST_FOLDER
+
     def attachment_path(self, place: Address, message_id: str, name: str) -> Path:
         """Where a file that somebody sent shall be written: ``attachments/<message id>-<safe name>``.
 

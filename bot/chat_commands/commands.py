@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from bot.chat_commands.access_commands import pair
 from bot.chat_commands.basics import help_, start, status, stop
 from bot.chat_commands.context import CommandContext
+from bot.chat_commands.job_commands import job, jobs, schedule
 from bot.chat_commands.model_commands import model, thinking
 from bot.chat_commands.session_commands import delete, name, new, resume, sessions
 from bot.chat_commands.setting_commands import busy, settings, timezone, verbose
@@ -34,6 +35,9 @@ def chat_commands() -> list[Command[CommandContext]]:
         _command("timezone", "[ZONE]", "Shows or sets this chat's time zone.", timezone),
         _command("busy", "[steer|follow_up|interrupt|collect]", "What becomes of a message while I work.", busy),
         _command("verbose", "[off|status|full]", "How much of my work you see.", verbose),
+        _command("schedule", "[WHEN PROMPT]", "Makes me do something at a time, once or again.", schedule),
+        _command("jobs", "", "Lists what is scheduled in this chat.", jobs),
+        _command("job", "ID [run|pause|resume|remove]", "Shows or changes something that is scheduled.", job),
         _command("usage", "[day|week|month]", "Tokens and money that this chat used.", usage),
         _command("settings", "", "This chat's settings, as buttons.", settings),
         _command("pair", "[CODE]", "Admits the person with this code, or this group.", pair, control=True, owner_only=True),

@@ -8,12 +8,13 @@ from typing import Protocol
 from bot.access import Access
 from bot.settings import SettingsStore
 from features.commands import CommandRegistry
-from features.contracts.chat import Address, Button, ChannelHealth, Person
+from features.contracts.chat import Address, Button, ChannelHealth, OutboundMessage, Person
 from features.contracts.clock import Clock
+from features.contracts.jobs import JobOrigin
 from features.contracts.models import Model, ThinkingLevel
 from features.contracts.sessions import SessionSummary
 
-__all__ = ["CommandContext", "CommandServices", "Conversation", "Models", "Status", "Stopped", "UsageFigures", "UsageSums"]
+__all__ = ["CommandContext", "CommandServices", "Conversation", "Jobs", "Models", "Status", "Stopped", "UsageFigures", "UsageSums"]
 
 
 class Stopped(Protocol):
@@ -133,6 +134,20 @@ class UsageSums(Protocol):
     async def totals(self, place: str, since: date) -> Sequence[UsageFigures]: ...
 
 
+class Jobs(Protocol):
+    """What is said about scheduled jobs; ``JobScheduler.commands``. UserMustAct for what cannot be done."""
+
+    async def schedule(self, address: Address, text: str, origin: JobOrigin) -> OutboundMessage: ...
+
+    async def jobs(self, address: Address) -> OutboundMessage: ...
+
+    async def job(self, address: Address, text: str) -> OutboundMessage: ...
+
+    async def count(self, place: Address) -> int: ...
+
+    async def zone_changed(self, place: Address, zone: str) -> None: ...
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommandServices:
     """What all commands of a host share. ``registry`` is the one that they are in, for ``/help``."""
@@ -140,6 +155,7 @@ class CommandServices:
     models: Models
     settings: SettingsStore
     usage: UsageSums
+    jobs: Jobs
     access: Access
     channels_health: Callable[[], Mapping[str, ChannelHealth]]
     registry: "CommandRegistry[CommandContext]"

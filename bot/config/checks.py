@@ -180,7 +180,6 @@ def _switched_on_for_later(config: Config) -> Iterator[tuple[str, str]]:
         ("channels.telegram.mode", config.channels.telegram.mode == "webhook", "Telegram webhook (it polls instead)"),
         ("models.fallbacks", config.models.fallbacks, "fallback models"),
         ("models.budget_usd_per_day", config.models.budget_usd_per_day, "budget (see what is spent with /usage)"),
-        ("heartbeat.every_minutes", config.heartbeat.every_minutes, "heartbeat"),
         ("memory.host_wide", config.memory.host_wide, "host-wide memory"),
         ("voice", config.voice.transcribe or config.voice.command, "voice transcription"),
         ("calendar.backend", config.calendar.backend == "google", "Google Calendar"),
@@ -188,7 +187,6 @@ def _switched_on_for_later(config: Config) -> Iterator[tuple[str, str]]:
         ("a2a.enabled", config.a2a.enabled, "A2A"),
         ("extensions.paths", config.extensions.paths, "extensions"),
         ("hooks", config.hooks, "hooks"),
-        ("webhooks", config.webhooks, "webhooks"),
         ("language_servers", config.language_servers, "language servers"),
         ("observability.otlp_endpoint", config.observability.otlp_endpoint, "OpenTelemetry export"),
     )

@@ -40,14 +40,14 @@ class CommandDesk:
 
     def parse(self, stored: StoredMessage) -> tuple[Command[Any], str] | None:
         message = stored.message
-        if message.kind == "edit" or message.attachments:
+        if message.kind in ("edit", "job") or message.attachments:
             return None
         return self._services.commands.parse(message.text)
 
     def mistyped(self, stored: StoredMessage) -> str | None:
         """The command that an unknown one was probably meant to be."""
         text = stored.message.text
-        if stored.message.attachments or not self._services.commands.looks_like_command(text):
+        if stored.message.kind == "job" or stored.message.attachments or not self._services.commands.looks_like_command(text):
             return None
         return self._services.commands.suggest(text)
 

@@ -23,9 +23,10 @@ from bot.delivery.outbox import CutRun
 from bot.delivery.wording import STOPPED
 from bot.settings import ChatSettings
 from features.agent import AgentSession
-from features.contracts.chat import Address, Button
+from features.contracts.chat import Address, Button, DueRun
 from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyError
 from features.contracts.events import SessionEvent
+from features.contracts.jobs import JobOrigin
 from features.contracts.models import ThinkingLevel
 from features.contracts.sessions import SessionSummary
 
@@ -111,6 +112,20 @@ class Conversation:
             self._errands.start(self.say(f"I could not send {names}: {reason}"), name=f"refusal {self.address}")
 
     @property
+    def running(self) -> bool:
+        return self._runs.active
+
+    @property
+    def origin(self) -> JobOrigin:
+        """Who is behind what is said here at the moment, as a job that it makes remembers it."""
+        turn = self._runs.turn
+        if turn is None:
+            return JobOrigin()
+        if (run := turn.run) is not None:
+            return JobOrigin(by=run.by, owner=run.owner, group=run.group, depth=run.depth + 1)
+        return JobOrigin(by=turn.first.sender.id, owner=turn.owner, group=turn.first.group)
+
+    @property
     def idle(self) -> bool:
         """Nothing goes on and nothing is kept that is not on the disk."""
         return self._actor is None and not self._runs.active and not len(self._errands) and not self._pending.has_notes
@@ -169,6 +184,7 @@ class Conversation:
             problem = await self._problem_with(turn)
             if problem is not None:
                 await self.say(problem, answers=turn.ids)
+                self._services.ended(turn.ids, "failed", problem)
         except OperatorMustAct:  # also of what is said about a problem: a turn that nobody was told of is not over
             self._pending.held.appendleft(turn)
             raise
@@ -189,7 +205,9 @@ class Conversation:
 
     async def _take(self, turn: Turn) -> None:
         stored = turn.messages[0]
-        if stored.message.kind == "edit":
+        if turn.run is not None:
+            await self._take_scheduled(turn, turn.run)
+        elif stored.message.kind == "edit":
             await self._edit(stored)
         elif (parsed := self._commands.parse(stored)) is not None:
             await self._commands.act_in_turn(stored, *parsed)
@@ -201,6 +219,19 @@ class Conversation:
             await self._join(turn, (await self.settings()).busy)
         elif await self._prepare(turn):
             await self._begin(turn)
+
+    async def _take_scheduled(self, turn: Turn, run: DueRun) -> None:
+        """A text is said at once; a prompt waits for what goes on, and joins nothing."""
+        if run.mode == "text":
+            text = "\n\n".join(part for part in (run.heading, turn.first.text) if part)
+            await self.say(text, buttons=run.buttons, answers=turn.ids)
+            self._services.ended(turn.ids, "done", "")
+        elif self._runs.active:
+            self._pending.held.append(turn)
+        elif await self._prepare(turn):
+            await self._begin(turn)
+        else:
+            self._services.ended(turn.ids, "stopped", "")
 
     async def _edit(self, stored: StoredMessage) -> None:
         if self._services.commands.looks_like_command(stored.message.text):

@@ -51,9 +51,10 @@ class Pending:
         if not self.held:
             return None
         turn = self.held.popleft()
-        if all_at_once:
-            turn.takes_over(list(self.held))
-            self.held.clear()
+        if all_at_once and turn.run is None:
+            said = [other for other in self.held if other.run is None]  # a scheduled run has an answer of its own
+            turn.takes_over(said)
+            self.held = deque(other for other in self.held if other.run is not None)
         return turn
 
     def take_back(self, prompts: tuple[Prompt, ...]) -> None:

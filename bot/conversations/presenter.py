@@ -18,13 +18,26 @@ from features.contracts.events import (
 from features.contracts.messages import AssistantMessage, TextBlock, ToolCall, message_text
 from features.contracts.stream import TextDelta, TextStarted
 
-__all__ = ["Presenter", "Verbosity", "tool_line"]
+__all__ = ["NoView", "Presenter", "Verbosity", "tool_line"]
 
 Verbosity = Literal["off", "status", "full"]
 
 _EVERY_S = 0.2
 _LONGEST_LINE = 120
 _LONGEST_RESULT = 600
+
+
+class NoView:
+    """Implements ``LiveView`` for a run that nobody waits for: it is seen when it has something to say."""
+
+    def show(self, text: str) -> None:
+        pass
+
+    def status(self, line: str | None) -> None:
+        pass
+
+    async def close(self) -> str | None:
+        return None
 
 
 class Presenter:

@@ -14,7 +14,7 @@ from features.contracts.clock import Clock
 from features.contracts.errors import UserMustAct
 from features.contracts.events import SessionEvent
 from features.contracts.sessions import SessionStore, SessionSummary
-from features.contracts.tools import ToolContext
+from features.contracts.tools import Tool, ToolContext
 from features.tools import ToolRegistry
 from workspaces import Workspaces
 
@@ -35,6 +35,7 @@ class SessionOpener:
         tools: makes the tools of one session; what it hands to ``send`` goes into that session's chat.
         post: puts a message into the outbox.
         roots: folders beside the workspace that file tools may reach.
+        more_tools: tools of one session beside those, by its chat and its scope.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class SessionOpener:
         tools: Callable[[ChatSender], ToolRegistry],
         post: Callable[[Address, OutboundMessage], Awaitable[object]],
         roots: Sequence[Path] = (),
+        more_tools: Callable[[Address, str], Sequence[Tool]] = lambda address, scope: (),
     ) -> None:
         self.store = store
         self.settings = settings
@@ -57,6 +59,7 @@ class SessionOpener:
         self._tools = tools
         self._post = post
         self._roots = tuple(roots)
+        self._more_tools = more_tools
 
     async def open(
         self,
@@ -67,8 +70,12 @@ class SessionOpener:
         session_id: str | None = None,
         new: bool = False,
         name: str = "",
+        scope: str = "",
     ) -> AgentSession:
         """The session ``session_id`` of an address, its current one, or a new one.
+
+        Args:
+            scope: whose session it is, where it is not the chat's own; it talks into the chat all the same.
 
         Raises:
             KeyError: there is no such session.
@@ -79,6 +86,7 @@ class SessionOpener:
         async def send(message: OutboundMessage) -> None:
             await self._post(address, message)
 
+        scope = scope or str(address)
         folder = await asyncio.to_thread(self._ready_folder, place)
         context = ToolContext(
             address=str(address),
@@ -90,11 +98,11 @@ class SessionOpener:
         )
         return await self._factory.create(
             AgentSessionOptions(
-                scope=str(address),
+                scope=scope,
                 session_id=session_id,
                 new=new,
                 name=name,
-                tools=self._tools(send),
+                tools=ToolRegistry([*self._tools(send).tools, *self._more_tools(address, scope)]),
                 tool_context=context,
                 chat=f"You talk in the chat {address}, through {address.channel}.",
                 model=settings.model,

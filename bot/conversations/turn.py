@@ -7,7 +7,7 @@ import msgspec
 
 from bot.delivery.inbox import StoredMessage
 from features.contracts.agent import Prompt
-from features.contracts.chat import Attachment, InboundMessage
+from features.contracts.chat import Attachment, DueRun, InboundMessage
 from features.contracts.clock import unix_ms
 from features.contracts.messages import ImageBlock
 
@@ -49,6 +49,11 @@ class Turn:
         return all(stored.owner for stored in self.messages)
 
     @property
+    def run(self) -> DueRun | None:
+        """The scheduled run that this is, None for what people said."""
+        return self.first.run
+
+    @property
     def reply_to(self) -> str | None:
         """In a group an answer says whom it answers."""
         return self.first.ref if self.first.group else None
@@ -85,7 +90,8 @@ class Turn:
 
     def prompt(self) -> Prompt:
         fetched = self.fetched or Fetched()
-        parts = [*self.notes, *(self._said(group) for group in self._by_sender()), *fetched.lines]
+        scheduled = [self.run.note] if self.run is not None else []
+        parts = [*scheduled, *self.notes, *(self._said(group) for group in self._by_sender()), *fetched.lines]
         return Prompt(
             text="\n".join(part for part in parts if part),
             images=tuple(fetched.images),

@@ -15,6 +15,7 @@ from bot.http.chats_api import ChatsApi
 from bot.http.entry_api import EntryApi
 from bot.http.guard import Guard, HostNames
 from bot.http.host_view import HostView
+from bot.http.jobs_api import JobsApi
 from bot.http.openapi import openapi_document
 from bot.http.operations import Operation, routes
 from bot.http.owner_api import OwnerApi
@@ -35,6 +36,7 @@ def build_app(host: HostView, *, credentials: Credentials, names: HostNames, clo
         *EntryApi(host, credentials, names, identity=identity).operations(),
         *ChatsApi(host, clock).operations(),
         *OwnerApi(host, clock).operations(),
+        *JobsApi(host).operations(),
     ]
 
     async def openapi(request: Request) -> Response:

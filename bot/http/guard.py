@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot.http.answers import ApiError, error_answer
 from bot.http.auth import Credentials
+from bot.http.jobs_api import HOOKS
 
 __all__ = ["Guard", "HostNames"]
 
@@ -114,7 +115,7 @@ class Guard:
             raise ApiError(403, f"A page of {origin!r} may not use this host. Open the host's own page.")
         path: str = scope["path"]
         safe = scope["method"] in _SAFE
-        if path in _PUBLIC or path.startswith("/static/"):
+        if path in _PUBLIC or path.startswith(("/static/", HOOKS)):
             return
         by = self._credentials.judge(headers.get("authorization"), _cookie(headers, self._credentials.cookie_name))
         if by is None:

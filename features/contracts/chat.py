@@ -98,9 +98,9 @@ class DueRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run of a scheduled job, or another wake-up that no person sent, on its way into a chat.
 
     ``mode``: a ``prompt`` is for the agent, a ``text`` is delivered as it stands. ``note`` is a line for the model before the prompt,
-    ``heading`` one for the person before the answer. ``isolated`` runs in a session of its own. ``resumes`` says that a run which was cut
-    is taken up again; a job's is not. ``by`` is the person behind it, ``owner`` and ``group`` as for a message of theirs. ``depth`` counts
-    how many jobs made each other until this one.
+    ``heading`` one for the person before the answer. ``isolated`` runs in a session of its own. ``by`` is the person behind it, ``owner``
+    and ``group`` as for a message of theirs. ``depth`` counts how many jobs made each other until this one. ``key`` is taken once, where
+    there is one.
     """
 
     id: str
@@ -114,11 +114,11 @@ class DueRun(msgspec.Struct, frozen=True, kw_only=True):
     heading: str = ""
     buttons: tuple[tuple[Button, ...], ...] = ()
     isolated: bool = False
-    resumes: bool = False
     by: str = ""
     owner: bool = False
     group: bool = False
     depth: int = 0
+    key: str = ""
 
 
 class InboundMessage(msgspec.Struct, frozen=True, kw_only=True):

@@ -35,8 +35,8 @@ class JobDelivery(Protocol):
       Putting the same run again changes nothing. ``begin`` is called once after that commit.
     - A run of a chat waits for what is going on there. Its end is told to ``JobScheduler.run_ended``, and whether the platform took the
       answer to ``JobScheduler.answer_delivered``.
-    - ``fates`` is asked once at the start, before the host takes up what it left unfinished. It reports a run that was cut to its chat, and
-      does not run it again.
+    - ``fates`` is asked once at the start, before the host takes up what it left unfinished. A run that had begun is ``begun``, unless the
+      host takes it up again, because somebody joined it; then it is ``waiting``. ``drop`` gives SQL by which the chat gives up a run.
     - ``busy`` says whether something goes on in a chat; a run that is handed over then takes nothing of the concurrency.
     - ``refusal`` says why a job may not run now, such as that whoever made it is not admitted any more; None where it may.
     - ``post`` delivers a text into a chat; it is on the disk when this returns.
@@ -46,6 +46,8 @@ class JobDelivery(Protocol):
     def put(self, run: DueRun) -> TransactionWork: ...
 
     def begin(self, run: DueRun) -> None: ...
+
+    def drop(self, run_id: str) -> TransactionWork: ...
 
     async def fates(self, run_ids: Sequence[str]) -> Mapping[str, RunFate]: ...
 

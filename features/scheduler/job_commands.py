@@ -41,14 +41,17 @@ class JobCommands:
         if not text.strip():
             examples = "\n".join(f"- `/schedule {example}`" for example in EXAMPLES)
             return OutboundMessage(text=f"Say when, and what I shall do then:\n{examples}\n\n`/jobs` lists what there is.")
+        job = await self.make(address, text, origin)
+        return OutboundMessage(text=job_lines(job, self._book.upcoming(job)), buttons=buttons_of(job))
+
+    async def make(self, address: Address, text: str, origin: JobOrigin) -> Job:
         zone = await self._delivery.zone(address.place)
         spoken = parse_plain_words(text, now=self._clock.now(), zone=zone)
         definition = JobDefinition(
             address=address, schedule=spoken.schedule, text=spoken.rest,
             by=origin.by, owner=origin.owner, group=origin.group, depth=origin.depth,
         )  # fmt: skip
-        job = await self._book.add(definition)
-        return OutboundMessage(text=job_lines(job, self._book.upcoming(job)), buttons=buttons_of(job))
+        return await self._book.add(definition)
 
     async def jobs(self, address: Address) -> OutboundMessage:
         """The jobs of a place; those that are done are left out."""
@@ -76,6 +79,13 @@ class JobCommands:
         if action is None:
             raise UserMustAct(f"I cannot {words[1]!r} a job; say `/job {job.id}` and one of {', '.join(_ACTIONS)}.")
         return OutboundMessage(text=await self.act(job.id, action))
+
+    async def count(self, place: Address) -> int:
+        """How many jobs of a place are not done."""
+        return sum(job.state != "done" for job in await self._book.list(place))
+
+    async def zone_changed(self, place: Address, zone: str) -> None:
+        await self._book.zone_changed(place, zone)
 
     async def act(self, job_id: str, action: JobAction, place: Address | None = None) -> str:
         """Do something with a job; gives what to say about it."""

@@ -28,7 +28,7 @@ from features.contracts.processes import ProcessRunner
 from features.contracts.tools import Tool
 from features.scheduler import tables
 from features.scheduler.due_runs import cut_notice, due_run, missed_notice
-from features.scheduler.heartbeat import keep_heartbeat
+from features.scheduler.heartbeat import HEARTBEAT, keep_heartbeat
 from features.scheduler.job import Job, JobRun, next_due
 from features.scheduler.job_book import JobBook
 from features.scheduler.job_commands import JobCommands
@@ -105,8 +105,7 @@ class JobScheduler:
                 ended = msgspec.structs.replace(run, state=fate, delivery="handed" if fate == "done" else "none", ended_at=now)
             else:
                 ended = msgspec.structs.replace(run, state="cut", ended_at=now)
-            told = run.state == "running" or fate == "gone"
-            await self._database.write(partial(self._cut_or_done, run=ended, told=told, now=now))
+            await self._database.write(partial(self._cut_or_done, run=ended, now=now))
         self._on_the_way = {run.id: run.job_id for run in await self._database.read(tables.undelivered_runs)}
 
     def start(self) -> None:
@@ -142,6 +141,14 @@ class JobScheduler:
     async def heartbeat(self, address: Address, *, every_minutes: int, check: str) -> None:
         """Keep the one heartbeat of a place as the configuration wants it; 0 minutes is none. One that was paused stays so."""
         await keep_heartbeat(self.book, address, every_minutes=every_minutes, check=check)
+
+    async def heartbeats(self) -> list[Address]:
+        """The chats that have one."""
+        return [job.definition.address for job in await self.book.keyed(HEARTBEAT)]
+
+    async def make(self, address: Address, text: str, origin: JobOrigin) -> dict[str, Any]:
+        """Make a job as ``/schedule`` does; gives it as ``shown_job`` does."""
+        return await self.shown_job((await self.commands.make(address, text, origin)).id)
 
     async def shown(self, place: Address | None = None) -> list[dict[str, Any]]:
         """Jobs as programs see them."""
@@ -368,11 +375,12 @@ class JobScheduler:
         self.book.changed(flight.job.definition.place)
         self._changed.set()
 
-    def _cut_or_done(self, transaction: Transaction, run: JobRun, *, told: bool, now: datetime) -> None:
+    def _cut_or_done(self, transaction: Transaction, run: JobRun, *, now: datetime) -> None:
         job = tables.find_job(transaction, run.job_id)
+        self._delivery.drop(run.id)(transaction)
         for word in settle_run(transaction, run, was=("running", "handed"), notice_id=run.id + "n", now=now):
             self._delivery.put(word)(transaction)
-        if run.state == "cut" and told and job is not None:
+        if run.state == "cut" and job is not None:
             self._delivery.put(cut_notice(job, run, run.id + "c", now))(transaction)
 
     async def _note_delivery(self, run_id: str, job_id: str, problem: str | None) -> None:

@@ -88,22 +88,23 @@ class ScheduleTool:
 
     async def run(self, call: ToolInvocation) -> ToolResult:
         arguments = call.arguments
+        origin = msgspec.structs.replace(self._origin(), owner=call.context.owner)
         try:
-            text = await self._act(arguments["action"], arguments)
+            text = await self._act(arguments["action"], arguments, origin)
         except UserMustAct as error:
             raise ModelMustAct(str(error)) from None
         return text_result(text)
 
-    async def _act(self, action: str, arguments: dict[str, Any]) -> str:
+    async def _act(self, action: str, arguments: dict[str, Any], origin: JobOrigin) -> str:
         if action == "list":
             live = [job for job in await self._book.list(self._address.place) if job.state != "done"]
             return "\n\n".join(self._told(job) for job in live[:_MOST_LISTED]) or "There are no jobs in this chat."
         if action == "create":
-            return await self._create(arguments)
+            return await self._create(arguments, origin)
         job = await self._book.get(str(arguments.get("id", "")), self._address.place)
         match action:
             case "update":
-                return await self._update(job, arguments)
+                return await self._update(job, arguments, origin)
             case "pause":
                 return self._told(await self._book.pause(job.id))
             case "resume":
@@ -115,8 +116,7 @@ class ScheduleTool:
                 await self._book.remove(job.id)
                 return f"Job {job.id} is removed."
 
-    async def _create(self, arguments: dict[str, Any]) -> str:
-        origin = self._origin()
+    async def _create(self, arguments: dict[str, Any], origin: JobOrigin) -> str:
         self._check_script(arguments.get("script", ""), origin)
         zone = await self._delivery.zone(self._address.place)
         schedule, spoken = self._when(arguments, zone)
@@ -131,9 +131,8 @@ class ScheduleTool:
         await self._announce("I made", job)
         return self._told(job)
 
-    async def _update(self, job: Job, arguments: dict[str, Any]) -> str:
+    async def _update(self, job: Job, arguments: dict[str, Any], origin: JobOrigin) -> str:
         """Change what is given and leave the rest. Whoever changes a job answers for it from then on."""
-        origin = self._origin()
         script = arguments.get("script", job.definition.script)
         self._check_script(script, origin)
         changes: dict[str, Any] = {"by": origin.by, "owner": origin.owner, "group": origin.group}

@@ -9,7 +9,8 @@ import msgspec
 from features.contracts.errors import ModelMustAct, PumiceError
 from features.contracts.jobs import JobDelivery
 from features.contracts.processes import ProcessRunner, ProcessSpawnRequest, RunningProcess
-from features.scheduler.job import Job
+from features.scheduler.heartbeat import HEARTBEAT
+from features.scheduler.job import Job, JobDefinition
 from features.scheduler.options import SchedulerOptions
 
 __all__ = ["ScriptResult", "ScriptRuns"]
@@ -42,7 +43,7 @@ class ScriptRuns:
             folder = await self._delivery.folder(definition.place)
             if not definition.script:
                 return ScriptResult(output=await asyncio.to_thread(_readable, folder / definition.checks_file))
-            if not self._may_run(owner=definition.owner):
+            if not self._may_run(definition):
                 return ScriptResult(output="", problem="this host does not run scripts for whoever made this job")
             return await _run_script(
                 self._processes, definition.script, folder=folder, zone=job.zone, owner=definition.owner,
@@ -51,8 +52,10 @@ class ScriptRuns:
         except (PumiceError, OSError) as error:
             return ScriptResult(output="", problem=str(error))
 
-    def _may_run(self, *, owner: bool) -> bool:
-        return self._options.scripts == "everybody" or (self._options.scripts == "owners" and owner)
+    def _may_run(self, definition: JobDefinition) -> bool:
+        """The heartbeat's check is the configuration's own; all others are an agent's."""
+        allowed = self._options.scripts
+        return definition.key == HEARTBEAT or allowed == "everybody" or (allowed == "owners" and definition.owner)
 
 
 async def _run_script(processes: ProcessRunner, script: str, *, folder: Path, zone: str, owner: bool, timeout: timedelta) -> ScriptResult:

@@ -14,7 +14,8 @@ HANDED_MIGRATIONS = Migrations(slice="handed", steps=(("CREATE TABLE handed (id 
 
 
 class MemoryDelivery:
-    """Implements ``JobDelivery``. ``begun`` are the runs that arrived, in order, each told to ``on_begin``; what was put is in the table ``handed``.
+    """Implements ``JobDelivery``. ``begun`` are the runs that arrived, in order, each told to ``on_begin``; what was put is in the table
+    ``handed``.
 
     ``at_work`` are chats in which something goes on, ``refused`` places whose jobs may not run, ``known_fates`` what ``fates`` answers.
     """
@@ -38,6 +39,12 @@ class MemoryDelivery:
     def begin(self, run: DueRun) -> None:
         self.begun.append(run)
         self.on_begin(run)
+
+    def drop(self, run_id: str) -> TransactionWork:
+        def work(transaction: Transaction) -> None:
+            transaction.execute("DELETE FROM handed WHERE id = ?", (run_id,))
+
+        return work
 
     async def fates(self, run_ids: Sequence[str]) -> Mapping[str, RunFate]:
         return {run_id: self.known_fates[run_id] for run_id in run_ids if run_id in self.known_fates}

@@ -2,19 +2,24 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 
 import pytest
 
 from bot.access import ACCESS_MIGRATIONS, Access
 from bot.chat_commands import CommandContext, CommandServices, chat_commands
+from bot.chat_commands.context import Jobs
 from bot.chat_commands.testing import FixedModels, FixedUsage, NotedConversation
 from bot.config.chat_sections import AccessSection
 from bot.settings import SETTINGS_MIGRATIONS, ChatSettings, SettingsStore
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, Button, ChannelHealth, Person
 from features.contracts.models import Model
-from features.contracts.testing import FakeClock
+from features.contracts.testing import FakeClock, sequential_ids
+from features.processes import ProcessPolicyOptions, ProcessRunner, ProcessSpawnPolicy, SecretRedactor
+from features.scheduler import SCHEDULER_MIGRATIONS, JobScheduler, SchedulerOptions
+from features.scheduler.testing import HANDED_MIGRATIONS, MemoryDelivery
 from tests.bot.memory_database import MemoryDatabase
 
 OWNER = Person(id="telegram:1", name="Anna")
@@ -60,9 +65,17 @@ class Chat:
         return await self.says(button.command, by, group=group)
 
 
+def resting_jobs(database: MemoryDatabase, clock: FakeClock, folder: Path) -> Jobs:
+    """What is said about jobs, of a scheduler in which none becomes due."""
+    redactor = SecretRedactor()
+    processes = ProcessRunner(ProcessSpawnPolicy(ProcessPolicyOptions(), redactor=redactor, environ={}), redactor)
+    delivery = MemoryDelivery(folder)
+    return JobScheduler(database, delivery, processes, SchedulerOptions(), clock=clock, ids=sequential_ids()).commands
+
+
 @pytest.fixture
-async def chat() -> AsyncIterator[Chat]:
-    database = MemoryDatabase(SETTINGS_MIGRATIONS, ACCESS_MIGRATIONS)
+async def chat(tmp_path: Path) -> AsyncIterator[Chat]:
+    database = MemoryDatabase(SETTINGS_MIGRATIONS, ACCESS_MIGRATIONS, SCHEDULER_MIGRATIONS, HANDED_MIGRATIONS)
     clock = FakeClock()
     access = Access(AccessSection(owners=(OWNER.id,)), database, clock, Random(1))
     await access.load()
@@ -75,6 +88,7 @@ async def chat() -> AsyncIterator[Chat]:
         models=models,
         settings=SettingsStore(database, defaults),
         usage=usage,
+        jobs=resting_jobs(database, clock, tmp_path),
         access=access,
         channels_health=lambda: health,
         registry=CommandRegistry(chat_commands()),

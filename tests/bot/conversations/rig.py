@@ -1,6 +1,7 @@
 """Conversations over a real database, with a scripted model and a platform in memory."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ from bot.conversations.attachments import Attachments
 from bot.conversations.services import ConversationServices
 from bot.conversations.session_seat import SessionOpener
 from bot.delivery import Inbox, Outbox, StoredMessage
+from bot.jobs import JobDesk
+from bot.jobs.isolated_runs import IsolatedRuns
 from bot.migrations import all_migrations
 from bot.settings import ChatSettings, SettingsStore
 from bot.testing import LoopbackChannel, LoopbackChat
@@ -25,10 +28,12 @@ from features.commands import CommandRegistry
 from features.contracts.chat import Address, InboundMessage, Person
 from features.contracts.database import Row
 from features.contracts.events import SessionEvent
+from features.contracts.jobs import JobOrigin, RunEnd
 from features.contracts.messages import UserMessage, message_text
 from features.contracts.models import Model
 from features.contracts.testing import FakeClock, sequential_ids
-from features.processes import SecretRedactor
+from features.processes import ProcessPolicyOptions, ProcessRunner, ProcessSpawnPolicy, SecretRedactor
+from features.scheduler import JobScheduler, SchedulerOptions
 from features.sessions import DatabaseSessionStore
 from features.storage import Database
 from features.system_prompt import SystemPromptBuilder
@@ -65,16 +70,26 @@ class Rig:
         models = ScriptedModels(provider, SEEING)
         self.outbox = Outbox(
             database, channels, clock=clock, ids=ids, random=Random(1),
-            redact=str, refused=self._refused, delivered=lambda delivery: None,
+            redact=str, refused=self._refused, delivered=lambda delivery: self.scheduler.answer_delivered(delivery.answers),
         )  # fmt: skip
         self.access = Access(AccessSection(mode="open", confirm_open=True, owners=("loop:1",)), database, clock, Random(1))
         self.inbox = Inbox(database, self.access, clock=clock, ids=ids, hand_over=self._hand_over, refused=_nothing)
         workspaces = Workspaces(folder / "workspaces")
         registry: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
         usage = UsageLedger(database, clock)
+        redactor = SecretRedactor()
+        processes = ProcessRunner(ProcessSpawnPolicy(ProcessPolicyOptions(), redactor=redactor, environ=os.environ), redactor)
+        self.scheduler = JobScheduler(
+            database,
+            JobDesk(
+                database=database, inbox=self.inbox, outbox=self.outbox, settings=self.settings, workspaces=workspaces, access=self.access,
+                channels=channels, conversations=lambda: self.conversations, isolated=lambda: self.isolated,
+            ),
+            processes, SchedulerOptions(), clock=clock, ids=ids,
+        )  # fmt: skip
         command_services = CommandServices(
             models=_Models(models), settings=self.settings, usage=usage, access=self.access, channels_health=dict, registry=registry,
-            clock=clock,
+            jobs=self.scheduler.commands, clock=clock,
         )  # fmt: skip
 
         def context(conversation: Conversation, sender: Person, owner: bool, group: bool) -> CommandContext:
@@ -84,31 +99,32 @@ class Rig:
             store=self.store, models=models, prompts=SystemPromptBuilder(), redactor=SecretRedactor(), clock=clock, ids=ids,
             random=Random(1),
         )  # fmt: skip
-        self.conversations = Conversations(
-            ConversationServices(
-                inbox=self.inbox,
-                outbox=self.outbox,
-                settings=self.settings,
-                opener=SessionOpener(
-                    factory,
-                    self.store,
-                    self.settings,
-                    workspaces,
-                    clock=clock,
-                    tools=lambda send: ToolRegistry([self.tool]),
-                    post=self.outbox.post,
-                ),
-                channels=channels,
-                attachments=Attachments(workspaces, UploadStore(folder / "uploads"), clock),
-                commands=registry,
-                context=context,
-                usage=usage,
-                publish=lambda address, event: self.events.append((address, event)),
+        services = ConversationServices(
+            inbox=self.inbox,
+            outbox=self.outbox,
+            settings=self.settings,
+            opener=SessionOpener(
+                factory,
+                self.store,
+                self.settings,
+                workspaces,
                 clock=clock,
-                ids=ids,
+                tools=lambda send: ToolRegistry([self.tool]),
+                post=self.outbox.post,
+                more_tools=lambda address, scope: [self.scheduler.tool(address, lambda: self._origin(address, scope))],
             ),
-            idle_evict_minutes=30,
+            channels=channels,
+            attachments=Attachments(workspaces, UploadStore(folder / "uploads"), clock),
+            commands=registry,
+            context=context,
+            usage=usage,
+            publish=lambda address, event: self.events.append((address, event)),
+            clock=clock,
+            ids=ids,
+            ended=self._ended,
         )
+        self.conversations = Conversations(services, idle_evict_minutes=30)
+        self.isolated = IsolatedRuns(services, self.store, channels)
         self._listening: asyncio.Task[None] | None = None
 
     def chat(self, name: str = "1", *, group: bool = False) -> LoopbackChat:
@@ -118,7 +134,11 @@ class Rig:
         return self.conversations.get(Address("loop", name))
 
     async def start(self) -> None:
-        await self.conversations.recover(await self.outbox.recover())
+        cut = await self.outbox.recover()
+        await self.scheduler.recover()
+        await self.conversations.recover(cut)
+        await self.isolated.recover()
+        self.scheduler.start()
         self._listening = asyncio.ensure_future(self.channel.run(self.inbox))
 
     async def crash(self) -> None:
@@ -126,6 +146,8 @@ class Rig:
         if self._listening is not None:
             self._listening.cancel()
             await asyncio.gather(self._listening, return_exceptions=True)
+        await self.scheduler.close()
+        await self.isolated.close()
         await self.conversations.close()
         await self.outbox.close()
         await self.inbox.close()
@@ -155,8 +177,16 @@ class Rig:
         self.taken += 1
         self.conversations.dispatch(stored)
 
+    def _origin(self, address: Address, scope: str) -> JobOrigin:
+        return self.isolated.origin(scope) if scope.startswith("job:") else self.conversations.get(address).origin
+
+    def _ended(self, message_ids: tuple[str, ...], end: RunEnd, error: str) -> None:
+        for message_id in message_ids:
+            self.scheduler.run_ended(message_id, end, error)
+
     async def _refused(self, delivery: Any, reason: str) -> None:
         self.conversations.delivery_refused(delivery, reason)
+        self.scheduler.answer_delivered(delivery.answers, reason)
 
 
 class _Models:
