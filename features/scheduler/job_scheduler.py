@@ -201,6 +201,7 @@ class JobScheduler:
     async def _serve(self) -> None:
         while not self._leaving:
             self._changed.clear()
+            self._wake_at = None  # whatever is made while we look may be earlier than what we find
             try:
                 self._wake_at = await self._dispatch()
             except OperatorMustAct as error:
@@ -235,18 +236,18 @@ class JobScheduler:
 
     async def _dispatch(self) -> datetime | None:
         """Begin what is due and has room; gives when the next job becomes due."""
-        while not self._leaving:
-            room = self.options.concurrency - sum(flight.slot for flight in self._flights.values())
-            if room <= 0:
-                break
+        while True:
             now = self._clock.now()
+            room = self.options.concurrency - sum(flight.slot for flight in self._flights.values())
+            if room <= 0 or self._leaving:
+                break
             besides = tuple({str(flight.job.definition.address) for flight in self._flights.values()})
             rows = await self._database.read(partial(tables.due_jobs, now=now, besides=besides, limit=room))
             if not rows:
                 break
             for row in rows:
                 await self._take(row, now)
-        now = self._clock.now()
+        # As of the moment at which nothing more was due: what became due since must not fall between the two questions.
         return await self._database.read(lambda t: tables.next_wake(t, now))
 
     async def _take(self, row: Row, now: datetime) -> None:

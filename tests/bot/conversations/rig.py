@@ -26,6 +26,7 @@ from features.agent import AgentSessionFactory
 from features.agent.testing import SCRIPTED_MODEL, FunctionTool, ScriptedModels, ScriptedProvider
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, InboundMessage, Person
+from features.contracts.database import Database as AnyDatabase
 from features.contracts.database import Row
 from features.contracts.events import SessionEvent
 from features.contracts.jobs import JobOrigin, RunEnd
@@ -53,10 +54,10 @@ async def eventually(holds: Callable[[], bool]) -> None:
 
 
 class Rig:
-    def __init__(self, database: Database, folder: Path, provider: ScriptedProvider, clock: FakeClock, settings: dict[str, Any]) -> None:
+    def __init__(self, database: AnyDatabase, folder: Path, provider: ScriptedProvider, clock: FakeClock, settings: dict[str, Any]) -> None:
         ids = _ids
         self.clock = clock
-        self.database = database
+        self.database: Any = database
         self.provider = provider
         self.folder = folder
         self.channel = LoopbackChannel(clock=clock)
@@ -153,7 +154,8 @@ class Rig:
         await self.inbox.close()
 
     async def rows(self, sql: str) -> list[Row]:
-        return await self.database.read(lambda t: t.fetch_all(sql))
+        rows: list[Row] = await self.database.read(lambda t: t.fetch_all(sql))
+        return rows
 
     async def inbox_states(self) -> list[str]:
         return [row[0] for row in await self.rows("SELECT state FROM inbox ORDER BY position")]
@@ -207,10 +209,21 @@ _ids = sequential_ids()
 
 
 @asynccontextmanager
-async def opened(folder: Path, provider: ScriptedProvider, *, clock: FakeClock | None = None, **settings: Any) -> AsyncIterator[Rig]:
-    """A host's conversations; leaving is a crash, after which the same folder may be opened again."""
+async def opened(
+    folder: Path,
+    provider: ScriptedProvider,
+    *,
+    clock: FakeClock | None = None,
+    wrap: Callable[[AnyDatabase], AnyDatabase] = lambda database: database,
+    **settings: Any,
+) -> AsyncIterator[Rig]:
+    """A host's conversations; leaving is a crash, after which the same folder may be opened again.
+
+    Args:
+        wrap: puts something between them and the database.
+    """
     async with Database(folder / "state.db", all_migrations()) as database:
-        rig = Rig(database, folder, provider, clock or FakeClock(), settings)
+        rig = Rig(wrap(database), folder, provider, clock or FakeClock(), settings)
         await rig.access.load()
         await rig.start()
         try:
