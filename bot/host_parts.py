@@ -104,6 +104,8 @@ def make_tools(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHo
                 bash_timeout_s=config.tools.bash_timeout_s,
                 max_result_bytes=config.tools.max_result_bytes,
                 max_result_lines=config.tools.max_result_lines,
+                web_max_bytes=config.tools.web_fetch.max_bytes,
+                web_timeout_s=config.tools.web_fetch.timeout_s,
             )
         )
 
