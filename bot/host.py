@@ -34,7 +34,7 @@ from bot.delivery.delivery import Delivery
 from bot.delivery.errands import Errands, within
 from bot.delivery.inbox import Judgement
 from bot.host_desk import HostDesk, HostState
-from bot.host_parts import default_settings, make_channels, make_models, make_sessions, make_tools
+from bot.host_parts import default_settings, make_channels, make_memory, make_models, make_sessions, make_tools
 from bot.http.auth import load_or_create_token
 from bot.http.events import EventHub
 from bot.lock import DataDirectoryLock
@@ -48,6 +48,7 @@ from features.contracts.clock import Clock
 from features.contracts.errors import OperatorMustAct, PumiceError, UserMustAct
 from features.processes import HostProcessHardening, SecretRedactor
 from features.sessions import DatabaseSessionStore
+from features.skills import SkillCatalog
 from features.storage import Database
 from features.usage import UsageLedger
 from workspaces import Workspaces
@@ -151,6 +152,12 @@ class Host:
         await self._access.load()
         self.events = EventHub(clock)
         self.commands: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
+        self._workspaces = Workspaces(config.host.data_dir / "workspaces")
+        self._memory = make_memory(config, self.database, self._access, self._workspaces)
+        self._skills = SkillCatalog(
+            self.database, clock, host_folder=config.host.data_dir, folder=self._workspaces.folder,
+            taken=[command.name for command in self.commands.menu()],
+        )  # fmt: skip
         self._compose_delivery(stack)
         self._compose_conversations(stack)
         stack.push_async_callback(self._errands.close)
@@ -168,18 +175,19 @@ class Host:
 
     def _compose_conversations(self, stack: AsyncExitStack) -> None:
         config, clock, ids = self.config, self._clock, self._ids
-        workspaces = Workspaces(config.host.data_dir / "workspaces")
+        workspaces = self._workspaces
         store = DatabaseSessionStore(self.database)
         opener = SessionOpener(
             make_sessions(config, store, self._models, self.redactor, clock=clock, ids=ids, random=self._random),
             store, self._settings, workspaces, clock=clock,
-            tools=make_tools(config, self.redactor, self._sandbox), post=self.outbox.post, roots=config.tools.roots,
+            tools=make_tools(config, self.redactor, self._sandbox, self._memory), skills=self._skills, memory=self._memory,
+            post=self.outbox.post, roots=config.tools.roots, instructions=config.host.data_dir / "AGENTS.md",
         )  # fmt: skip
         self.conversations = Conversations(
             ConversationServices(
                 inbox=self.inbox, outbox=self.outbox, settings=self._settings, opener=opener, channels=self.channels,
                 attachments=Attachments(workspaces, self._uploads, clock), commands=self.commands, context=self._command_context(),
-                usage=self._usage, publish=self.events.publish, clock=clock, ids=ids,
+                skills=self._skills, usage=self._usage, publish=self.events.publish, clock=clock, ids=ids,
             ),
             idle_evict_minutes=config.chat.idle_evict_minutes,
         )  # fmt: skip
@@ -192,7 +200,8 @@ class Host:
 
     def _command_context(self) -> Callable[[Conversation, Person, bool, bool], CommandContext]:
         services = CommandServices(
-            models=self._models, settings=self._settings, usage=self._usage, access=self._access, registry=self.commands,
+            models=self._models, settings=self._settings, usage=self._usage, access=self._access, skills=self._skills,
+            memory=self._memory, registry=self.commands,
             channels_health=lambda: {name: channel.health() for name, channel in self.channels.items()}, clock=self._clock,
         )  # fmt: skip
 
@@ -222,7 +231,7 @@ class Host:
 
     async def _listen(self, channel: ChatChannel) -> None:
         """A channel survives every fault of its platform; this is for its own defects."""
-        self._errands.start(channel.announce_commands(self.commands.menu()), name=f"commands {channel.name}")
+        self._errands.start(self._announce_commands(channel), name=f"commands {channel.name}")
         while True:
             try:
                 await channel.run(self.inbox)
@@ -230,6 +239,9 @@ class Host:
                 error_id = self._ids()
                 log.exception("channel broke", extra={"facts": {"channel": channel.name, "error_id": error_id}})
             await self._clock.sleep(_CHANNEL_AGAIN_S)
+
+    async def _announce_commands(self, channel: ChatChannel) -> None:
+        await channel.announce_commands([*self.commands.menu(), *await self._skills.menu()])
 
     def _check_default_model(self) -> None:
         try:

@@ -4,21 +4,27 @@ import os
 from collections.abc import Callable, Iterable
 from random import Random
 
+from bot.access import Access
 from bot.config import Config
+from bot.delivery.place_log import DatabasePlaceLog
 from bot.settings import ChatSettings
 from bot.zones import machine_zone
 from channels.web import UploadStore, WebChannel
 from features.agent import AgentSessionFactory, RetryOptions
-from features.contracts.chat import ChatChannel, ChatSender
+from features.contracts.chat import Address, ChatChannel, ChatSender
 from features.contracts.clock import Clock
+from features.contracts.database import Database
+from features.contracts.memory import MEMORY_FILE
 from features.contracts.processes import ProcessSpawnHook, SecretRedactor
 from features.contracts.sessions import SessionStore
+from features.memory import Memory
 from features.models import ModelOverride, ModelRegistry, ProviderConfig
 from features.processes import ProcessPolicyOptions, ProcessRunner, ProcessSpawnPolicy
 from features.system_prompt import SystemPromptBuilder
 from features.tools import ToolOptions, ToolRegistry
+from workspaces import Workspaces
 
-__all__ = ["default_settings", "make_channels", "make_models", "make_sessions", "make_tools"]
+__all__ = ["default_settings", "make_channels", "make_memory", "make_models", "make_sessions", "make_tools"]
 
 _MODEL_CALLS_AT_ONCE = 256
 CONSOLE = "console"
@@ -83,8 +89,20 @@ def make_sessions(
     )
 
 
-def make_tools(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHook | None) -> Callable[[ChatSender], ToolRegistry]:
-    """What makes the tools of one session."""
+def make_memory(config: Config, database: Database, access: Access, workspaces: Workspaces) -> Memory:
+    """What the page and the terminal say is an owner's; elsewhere a place is, if it is the private chat with one."""
+    return Memory(
+        DatabasePlaceLog(database),
+        folder=workspaces.folder,
+        host_file=config.host.data_dir / MEMORY_FILE if config.memory.host_wide else None,
+        is_owners=lambda place: place.channel in ("web", CONSOLE) or access.is_owner(str(place)),
+    )
+
+
+def make_tools(
+    config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHook | None, memory: Memory
+) -> Callable[[Address, ChatSender], ToolRegistry]:
+    """What makes the tools of one session of a place."""
     section = config.processes
     policy = ProcessSpawnPolicy(
         ProcessPolicyOptions(inherit=section.inherit, allow=section.allow, deny=section.deny),
@@ -94,7 +112,7 @@ def make_tools(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHo
     )
     processes = ProcessRunner(policy, redactor)
 
-    def tools(send: ChatSender) -> ToolRegistry:
+    def tools(place: Address, send: ChatSender) -> ToolRegistry:
         return ToolRegistry.built_in(
             ToolOptions(
                 processes=processes,
@@ -106,6 +124,7 @@ def make_tools(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHo
                 max_result_lines=config.tools.max_result_lines,
                 web_max_bytes=config.tools.web_fetch.max_bytes,
                 web_timeout_s=config.tools.web_fetch.timeout_s,
+                further=tuple(memory.tools(place)),
             )
         )
 

@@ -12,6 +12,8 @@ from features.contracts.chat import Address, Button, ChannelHealth, Person
 from features.contracts.clock import Clock
 from features.contracts.models import Model, ThinkingLevel
 from features.contracts.sessions import SessionSummary
+from features.memory import Memory
+from features.skills import SkillCatalog
 
 __all__ = ["CommandContext", "CommandServices", "Conversation", "Models", "Status", "Stopped", "UsageFigures", "UsageSums"]
 
@@ -141,6 +143,8 @@ class CommandServices:
     settings: SettingsStore
     usage: UsageSums
     access: Access
+    skills: SkillCatalog
+    memory: Memory
     channels_health: Callable[[], Mapping[str, ChannelHealth]]
     registry: "CommandRegistry[CommandContext]"
     clock: Clock

@@ -115,6 +115,8 @@ def _check_channels(config: Config) -> None:
 
 
 def _check_services(config: Config) -> None:
+    if not config.tools.web_fetch.timeout_s:
+        raise ConfigurationError("tools.web_fetch.timeout_s is 0; it must be above 0. To do without the tool, name it in tools.disabled.")
     for name, server in config.mcp.servers.items():
         _check_either(f"mcp.servers.{name}", command=server.command, url=server.url)
     for i, hook in enumerate(config.hooks):
@@ -181,7 +183,6 @@ def _switched_on_for_later(config: Config) -> Iterator[tuple[str, str]]:
         ("models.fallbacks", config.models.fallbacks, "fallback models"),
         ("models.budget_usd_per_day", config.models.budget_usd_per_day, "budget (see what is spent with /usage)"),
         ("heartbeat.every_minutes", config.heartbeat.every_minutes, "heartbeat"),
-        ("memory.host_wide", config.memory.host_wide, "host-wide memory"),
         ("voice", config.voice.transcribe or config.voice.command, "voice transcription"),
         ("calendar.backend", config.calendar.backend == "google", "Google Calendar"),
         ("mcp.servers", config.mcp.servers, "MCP"),

@@ -13,6 +13,7 @@ from bot.conversations.pending import Pending
 from bot.conversations.runs import Runs
 from bot.conversations.services import ConversationServices
 from bot.conversations.session_seat import SessionSeat
+from bot.conversations.skill_desk import SkillDesk
 from bot.conversations.turn import Turn
 from bot.conversations.voice import Voice
 from bot.conversations.waiting_line import WaitingLine
@@ -76,6 +77,7 @@ class Conversation:
         self._commands = CommandDesk(
             services, self._voice, lambda who, owner, group: services.context(self, who, owner, group), recovered_through=recovered_through
         )
+        self._skills = SkillDesk(address.place, services.skills, self._voice)
         self._line = WaitingLine(address, services.inbox, backlog=backlog)
         self._gathering = Gathering(self._line, services.clock)
         self._pending = Pending(address, services.inbox)
@@ -85,11 +87,13 @@ class Conversation:
         self._actor: asyncio.Task[None] | None = None
         self._preparing: asyncio.Task[None] | None = None
         self._leaving = False
+        self._group = False
 
     # What arrives
 
     def receive(self, stored: StoredMessage) -> None:
         """Take a message that is on the disk. Control commands act at once; everything else waits for its turn."""
+        self._group = stored.message.group
         self.last_used = self._services.clock.monotonic()
         if self._commands.is_control(stored):
             self._errands.start(self._act_at_once(stored), name=f"command {self.address}")
@@ -193,7 +197,9 @@ class Conversation:
             await self._edit(stored)
         elif (parsed := self._commands.parse(stored)) is not None:
             await self._commands.act_in_turn(stored, *parsed)
-        elif (near := self._commands.mistyped(stored)) is not None:
+        elif (reply := await self._skills.look_at(turn)) is not None:
+            await self.say(reply.text, buttons=reply.buttons, answers=turn.ids)
+        elif not turn.calls and (near := self._commands.mistyped(stored)) is not None:
             await self.say(f"There is no such command. Did you mean /{near}?", answers=turn.ids)
         elif turn.empty:
             await self.say(_NOTHING_TO_READ, answers=turn.ids)
@@ -288,6 +294,8 @@ class Conversation:
     def _run_ended(self, session: AgentSession) -> None:
         self.last_used = self._services.clock.monotonic()
         self._pending.take_back(session.take_queued())
+        if not self._leaving:
+            self._errands.start(self._skills.ask(group=self._group), name=f"skills {self.address}")
         self._wake()
 
     def _opened(self, session: AgentSession) -> None:

@@ -1,5 +1,6 @@
 """What a session and its runs can be told."""
 
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -7,6 +8,7 @@ import msgspec
 from features.contracts.agent import EntryJournal
 from features.contracts.models import ThinkingLevel
 from features.contracts.tools import ToolContext
+from features.skills import PlaceSkills
 from features.tools import ToolRegistry
 
 __all__ = ["AgentSessionOptions", "QueueMode", "RetryOptions"]
@@ -32,7 +34,8 @@ class AgentSessionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     ``session_id`` None opens the scope's current session and makes one where there is none; ``new`` makes one in any case, called
     ``name``. ``model`` and ``thinking`` serve a session that has none of its own yet. ``chat`` is a sentence about the chat for the system
-    prompt. In ``tool_context`` the session's id is filled in by the factory, and whether an owner speaks by each run.
+    prompt. In ``tool_context`` the session's id is filled in by the factory, and whether an owner speaks by each run. ``skills`` are what
+    the place can use; ``host_instructions`` and ``host_memory`` are files that the system prompt shows beside those of the workspace.
     """
 
     scope: str
@@ -43,6 +46,9 @@ class AgentSessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str | None = None
     new: bool = False
     name: str = ""
+    skills: PlaceSkills | None = None
+    host_instructions: Path | None = None
+    host_memory: Path | None = None
     thinking: ThinkingLevel = "off"
     journal: EntryJournal | None = None
     steering_mode: QueueMode = "one"

@@ -88,6 +88,9 @@ class AgentSessionFactory:
             thinking=thinking,
             queues=PromptQueues(steering_mode=options.steering_mode, follow_up_mode=options.follow_up_mode, changed=queues_changed),
             listeners=listeners,
+            skills=options.skills,
+            host_instructions=options.host_instructions,
+            host_memory=options.host_memory,
         )
         return AgentSession(state, notices=notices)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Protocol
 
@@ -13,6 +14,7 @@ from features.agent.transcript import Transcript
 from features.contracts.clock import Clock
 from features.contracts.models import Model, Provider, ThinkingLevel
 from features.contracts.tools import ToolContext
+from features.skills import PlaceSkills
 from features.system_prompt import SystemPromptBuilder
 from features.tools import ToolRegistry
 
@@ -54,3 +56,6 @@ class SessionState:
     thinking: ThinkingLevel
     queues: PromptQueues
     listeners: Listeners
+    skills: PlaceSkills | None = None
+    host_instructions: Path | None = None
+    host_memory: Path | None = None

@@ -17,9 +17,14 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
     ``source_ids`` are the host's ids of the messages it is made of; the entry that holds the prompt carries them, so that a message is
     never put in twice. ``timestamp`` is Unix ms, the time it was sent. ``owner`` says whether an owner of the host said it.
+    ``expand``: the text may call a skill or a template, and what it calls is put in its place. ``preface`` and ``postscript`` are what the
+    host says around the text; they are never expanded.
     """
 
     text: str
+    preface: str = ""
+    postscript: str = ""
+    expand: bool = False
     images: tuple[ImageBlock, ...] = ()
     source_ids: tuple[str, ...] = ()
     timestamp: int | None = None

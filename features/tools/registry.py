@@ -28,7 +28,7 @@ class ToolOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     ``sandboxed`` says that processes are kept to the workspace; bash is then for everybody who is admitted, else for owners alone.
     ``web_resolver`` finds the addresses of a host, the machine's own where it is None; ``web_refusal`` says of an address why it may not
-    be reached, and as it stands lets the public internet through and nothing else.
+    be reached, and as it stands lets the public internet through and nothing else. ``further`` are tools of other slices.
     """
 
     processes: ProcessRunner
@@ -42,6 +42,7 @@ class ToolOptions(msgspec.Struct, frozen=True, kw_only=True):
     web_timeout_s: float = 20
     web_resolver: Resolver | None = None
     web_refusal: Refusal = refusal
+    further: tuple[Tool, ...] = ()
 
 
 class ToolRegistry:
@@ -70,7 +71,7 @@ class ToolRegistry:
         ]
         if options.send is not None:
             tools.append(SendTool(options.send))
-        tools.append(_web_fetch(options))
+        tools += [_web_fetch(options), *options.further]
         return cls([tool for tool in tools if tool.spec.name not in options.disabled])
 
     def specs(self) -> list[ToolSpec]:

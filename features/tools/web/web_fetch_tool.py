@@ -35,8 +35,8 @@ class WebFetchTool:
             name="web_fetch",
             description=(
                 "Fetch a page of the public web (http or https) and show it as text: HTML as Markdown, other text as it is. "
-                f"You get at most {max_lines} lines or {size_text(max_bytes)}; a longer text is saved to a file that the result names. Local and private "
-                "addresses are refused."
+                f"You get at most {max_lines} lines or {size_text(max_bytes)}; a longer text is saved to a file that the result names. "
+                "Local and private addresses are refused."
             ),
             parameters={
                 "type": "object",
