@@ -40,10 +40,11 @@ def read_content(path: Path) -> Content:
         return Content("", None)
     except OSError as problem:
         raise _unusable(path, "a link" if problem.errno == errno.ELOOP else problem.strerror or str(problem)) from None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise _unusable(path, "no ordinary file")
     with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise _unusable(path, "no ordinary file")
         if found.st_size > _MAX_BYTES:
             raise _unusable(path, f"larger than {_MAX_BYTES // 1024} KB")
         return Content(file.read(_MAX_BYTES).decode("utf-8", "replace"), _signature(found))

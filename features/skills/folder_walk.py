@@ -65,9 +65,10 @@ class Folder:
             OSError: it is not to be read.
         """
         descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | self._no_link, dir_fd=self._descriptor)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(f"{name} is no ordinary file")
         with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise OSError(f"{name} is no ordinary file")
             return file.read(limit)
 
     @contextmanager
