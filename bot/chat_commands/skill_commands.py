@@ -16,6 +16,7 @@ _ACTIONS = ("show", "allow", "refuse")
 
 async def skills(context: CommandContext, arguments: str) -> None:
     if not arguments:
+        await context.services.skills.questions(context.conversation.place)  # what is shown with its buttons counts as asked about
         shelf = await context.services.skills.look(context.conversation.place)
         text, rows = skill_list(shelf, group=context.group)
         await context.say(text, *rows)

@@ -95,7 +95,7 @@ class SessionOpener:
             workspace=folder,
             scratch=self._workspaces.scratch(place),
             roots=self._roots,
-            readable=self._skills.readable,
+            readable=await self._skills.readable(),
             time_zone=settings.time_zone,
         )
         return await self._factory.create(

@@ -35,7 +35,7 @@ def _read(source: str) -> dict[str, Any]:
         found = yaml.load(source, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe loaders
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
+        where = f" at line {mark.line + 2}, column {mark.column + 1}" if mark is not None else ""  # the dashes are line 1
         raise BrokenFrontMatter(f"the front matter is no valid YAML{where}: {error.problem}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise BrokenFrontMatter(f"the front matter is no valid YAML: {str(error).partition(chr(10))[0]}") from None

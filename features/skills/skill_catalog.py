@@ -40,10 +40,12 @@ class SkillCatalog:
         self._discovery = Discovery()
         self._looking = asyncio.Lock()
 
-    @property
-    def readable(self) -> tuple[Path, ...]:
-        """The folder that every place's tools have to reach, to read: the host's skills."""
-        return (self._host_folder / "skills",)
+    async def readable(self) -> tuple[Path, ...]:
+        """What every place's tools have to reach, to read: the host's skills, and where links in their folder lead."""
+        skills = self._host_folder / "skills"
+        found = await self._found(self._host_folder, "host")
+        linked = {skill.file.resolve().parent for skill in found.skills}
+        return (skills, *sorted(folder for folder in linked if not folder.is_relative_to(skills.resolve())))
 
     def place(self, place: Address) -> "PlaceSkills":
         """The view of one place."""

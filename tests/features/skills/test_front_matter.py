@@ -34,8 +34,8 @@ def test_it_is_read_as_in_pi(text: str, facts: dict[str, object], body: str) -> 
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("foo: [bar", "at line 2, column 1"),
-        ("a: b: c", "at line 1, column 5"),
+        ("foo: [bar", "at line 3, column 1"),
+        ("a: b: c", "at line 2, column 5"),
         ("- a\n- b", "no list of keys"),
         ("just words", "no list of keys"),
         ("a: \x01", "no valid YAML"),

@@ -9,7 +9,7 @@ import pytest
 from features.contracts.chat import Address
 from features.contracts.errors import UserMustAct
 from features.contracts.testing import FakeClock
-from features.skills import SKILL_MIGRATIONS, Skill, SkillCatalog, SkillShelf
+from features.skills import SKILL_MIGRATIONS, SkillCatalog, SkillShelf
 from features.storage import Database
 
 PLACE = Address("telegram", "1")
@@ -150,6 +150,7 @@ async def test_the_host_may_link_its_skills_and_loops_end(rig: Rig, tmp_path: Pa
 
     assert [skill.name for skill in shelf.skills] in (["linked"], ["again"])
     assert len([problem for problem in shelf.problems if problem.fatal]) == 0
+    assert await rig.catalog.readable() == (rig.host / "skills", tmp_path / "elsewhere" / "skills" / "linked")
 
 
 async def test_a_change_is_seen_the_next_time(rig: Rig) -> None:
@@ -407,4 +408,4 @@ async def test_the_same_skills_give_the_same_text(rig: Rig) -> None:
         put(rig.host, name)
 
     assert (await rig.look()).prompt_section({"read"}) == (await rig.look()).prompt_section({"read"})
-    assert [skill.name for skill in (await rig.look()).skills if isinstance(skill, Skill)] == ["a", "b", "c"]
+    assert [skill.name for skill in (await rig.look()).skills] == ["a", "b", "c"]
