@@ -91,6 +91,7 @@ class ApprovalsSection(Section, frozen=True, kw_only=True):
         "edit",
         "find",
         "grep",
+        "history",
         "ls",
         "mcp",
         "memory",
