@@ -216,7 +216,9 @@ def _insert(transaction: Transaction, admitted: Sequence[StoredMessage], cursor:
     position = _last_position(transaction) if admitted else 0
     for stored in admitted:
         message = stored.message
-        known = transaction.execute(
+        if message.aliases and _taken_as(transaction, message.aliases):
+            continue
+        new = transaction.execute(
             "INSERT INTO inbox (id, position, key, address, place, kind, ref, message, owner, received_at, state)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting') ON CONFLICT DO NOTHING",
             (
@@ -232,13 +234,20 @@ def _insert(transaction: Transaction, admitted: Sequence[StoredMessage], cursor:
                 stored.received_at.isoformat(),
             ),
         )
-        if known:
+        if new:
+            for alias in message.aliases:
+                transaction.execute("INSERT INTO inbox_aliases (alias, message_id) VALUES (?, ?)", (alias, stored.id))
             position += 1
             taken.append(msgspec.structs.replace(stored, position=position))
     if cursor is not None:
         sql = "INSERT INTO cursors (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
         transaction.execute(sql, (cursor.name, cursor.value))
     return tuple(taken)
+
+
+def _taken_as(transaction: Transaction, aliases: tuple[str, ...]) -> bool:
+    sql = f"SELECT 1 FROM inbox_aliases WHERE alias IN ({marks(aliases)})"  # noqa: S608
+    return transaction.fetch_one(sql, aliases) is not None
 
 
 def _last_position(transaction: Transaction) -> int:
