@@ -164,7 +164,7 @@ class Inbox:
                     address=Address.parse(address),
                     session_id=session_id,
                     message_ids=tuple(row[0] for row in members),
-                    reply_to=first.ref,
+                    reply_to=first.under or (first.ref if first.group else None),
                     group=first.group,
                     owner=all(bool(row[4]) for row in members),
                 )
@@ -176,6 +176,15 @@ class Inbox:
         sql = f"SELECT {_COLUMNS}, state FROM inbox WHERE address = ? AND ref = ? AND kind = 'message'"  # noqa: S608
         row = await self._database.read(lambda t: t.fetch_one(sql, (str(address), ref)))
         return None if row is None else (_stored(row), row[5])
+
+    async def ref_before(self, stored: StoredMessage) -> str | None:
+        """The platform's id of the latest message of the same address that was taken before this one."""
+        sql = (
+            "SELECT ref FROM inbox WHERE address = ? AND position < ? AND kind = 'message' AND ref IS NOT NULL"
+            " ORDER BY position DESC LIMIT 1"
+        )
+        row = await self._database.read(lambda t: t.fetch_one(sql, (str(stored.message.address), stored.position)))
+        return None if row is None else str(row[0])
 
     async def replace(self, stored: StoredMessage) -> None:
         """Write a waiting message anew, as it reads after an edit."""

@@ -6,7 +6,7 @@ Pace: one gate for everything that is sent, by Slack's figures for each method; 
 """
 
 from channels.slack.channel import SlackChannel
-from channels.slack.manifest import REQUIRED_SCOPES, manifest
+from channels.slack.manifest import REQUIRED_SCOPES, app_manifest
 from channels.slack.options import SlackOptions
 
-__all__ = ["REQUIRED_SCOPES", "SlackChannel", "SlackOptions", "manifest"]
+__all__ = ["REQUIRED_SCOPES", "SlackChannel", "SlackOptions", "app_manifest"]

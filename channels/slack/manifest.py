@@ -2,7 +2,7 @@
 
 from typing import Any
 
-__all__ = ["EVENTS", "REQUIRED_SCOPES", "SLASH_COMMAND", "manifest"]
+__all__ = ["EVENTS", "REQUIRED_SCOPES", "SLASH_COMMAND", "app_manifest"]
 
 SLASH_COMMAND = "/pumice"
 REQUIRED_SCOPES: dict[str, str] = {
@@ -27,7 +27,7 @@ REQUIRED_SCOPES: dict[str, str] = {
 EVENTS = ("app_mention", "message.channels", "message.groups", "message.im", "message.mpim")
 
 
-def manifest(*, name: str = "Pumice", mode: str = "socket", request_url: str = "") -> dict[str, Any]:
+def app_manifest(*, name: str = "Pumice", mode: str = "socket", request_url: str = "") -> dict[str, Any]:
     """The app's manifest, to paste at api.slack.com/apps.
 
     Args:

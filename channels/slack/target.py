@@ -14,5 +14,5 @@ class Target:
 
     def __init__(self, address: Address, reply_to: str | None = None) -> None:
         self.team, _, self.channel = address.chat.partition("/")
-        self.direct = self.channel.startswith("D")
+        self.direct = self.channel.startswith(("D", "U", "W"))  # a person's id leads to the direct message with them
         self.thread = address.thread if not self.direct else reply_to or address.thread

@@ -48,7 +48,7 @@ class Methods:
     def _conversation(self, values: Mapping[str, Any], name: str = "channel") -> str:
         channel = str(values.get(name, ""))
         known = self._world.known_channels
-        if not channel or channel[0] not in "CDG" or (known is not None and channel not in known):
+        if not channel or channel[0] not in "CDGU" or (known is not None and channel not in known):
             raise Refused("channel_not_found")
         return channel
 
