@@ -23,6 +23,7 @@ from features.tools import ToolOptions, ToolRegistry
 
 if TYPE_CHECKING:
     from channels.slack import SlackOptions
+    from channels.telegram import TelegramOptions
 
 __all__ = ["default_settings", "make_channels", "make_models", "make_sessions", "make_tools", "webhooks_of"]
 
@@ -131,16 +132,9 @@ def make_channels(
         if not isinstance(name, str):
             channels[name.name] = name
         elif name == "telegram":
-            from channels.telegram import TelegramChannel, TelegramOptions
+            from channels.telegram import TelegramChannel
 
-            if section.telegram.token is None:
-                raise OperatorMustAct("the telegram channel is wanted, and channels.telegram.token is not set. Set it.")
-            options = TelegramOptions(
-                token=section.telegram.token,
-                api_url=section.telegram.api_url,
-                max_sends_per_second=section.telegram.max_sends_per_second,
-            )
-            channels[name] = TelegramChannel(options, clock=clock, random=random)
+            channels[name] = TelegramChannel(_telegram_options(config), clock=clock, random=random)
         elif name == "slack":
             from channels.slack import SlackChannel
 
@@ -153,6 +147,19 @@ def make_channels(
 def webhooks_of(channels: Iterable[ChatChannel]) -> dict[str, WebhookChannel]:
     """The channels whose platforms call this host, by path."""
     return {path: channel for channel in channels if isinstance(channel, WebhookChannel) and (path := channel.webhook_path) is not None}
+
+
+def _telegram_options(config: Config) -> "TelegramOptions":
+    from channels.telegram import TelegramOptions, WebhookAddress
+
+    section = config.channels.telegram
+    if section.token is None:
+        raise OperatorMustAct("the telegram channel is wanted, and channels.telegram.token is not set. Set it.")
+    webhook = None
+    if section.mode == "webhook":
+        assert section.webhook_secret is not None  # the configuration was refused without one
+        webhook = WebhookAddress(f"{config.http.public_url.rstrip('/')}/telegram/webhook", section.webhook_secret)
+    return TelegramOptions(token=section.token, api_url=section.api_url, max_sends_per_second=section.max_sends_per_second, webhook=webhook)
 
 
 def _slack_options(section: SlackSection) -> "SlackOptions":

@@ -75,6 +75,14 @@ def load(tmp_path: Path, text: str) -> Config:
         ("channels.telegram.mode = 'webhook'\nchannels.telegram.token = 'env:KEY'", "channels.telegram.webhook_secret is missing;"),
         ("[mcp.servers.a]", "mcp.servers.a must have either command or url, and has neither. Keep one."),
         ("[[hooks]]\nevent = 'x'\ncommand = ['a']\nurl = 'http://a'", "hooks[0] must have either command or url, and has both. Keep one."),
+        (
+            "[channels.telegram]\nmode = 'webhook'\ntoken = 'env:KEY'\nwebhook_secret = 'a secret with blanks'",
+            "channels.telegram.webhook_secret may hold only letters, digits, _ and -",
+        ),
+        (
+            "[channels.telegram]\nmode = 'webhook'\ntoken = 'env:KEY'\nwebhook_secret = 'secret_0123456789'",
+            "http.public_url is missing; Telegram calls there in webhook mode.",
+        ),
         ("[webhooks.a]\nsecret = 'env:KEY'\nchat = '12345'\nprompt = 'x'", "webhooks.a.chat: '12345' is no chat address;"),
         ("[language_servers.a]\ncommand = []\nextensions = ['.py']", "language_servers.a.command is empty."),
     ],
