@@ -8,14 +8,15 @@ from features.contracts.extensions import ExtensionSpec
 
 __all__ = ["ExtensionState", "LoadedExtension", "LoadedExtensions"]
 
-ExtensionState = Literal["active", "disabled", "blocked", "broken"]
+ExtensionState = Literal["active", "disabled", "untrusted", "failed"]
 
 
 class LoadedExtension(msgspec.Struct, frozen=True, kw_only=True):
     """One that was found.
 
-    ``active`` ones have a ``spec``; ``blocked`` ones wait for an owner's trust in ``digest``; ``reason`` says what is wrong with ``broken``
-    ones. ``origin`` is a path, or the package that brings it. ``root`` is the private name of its module, empty where it has none.
+    ``active`` ones have a ``spec``; ``untrusted`` ones wait for an owner's word about ``digest``. ``reason`` says what is wrong, also of
+    one that is active in an earlier version. ``origin`` is a path, or the package that brings it. ``root`` is the private name of its
+    module, empty where it has none. ``own`` ones are those of a place.
     """
 
     name: str
@@ -25,10 +26,11 @@ class LoadedExtension(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
     root: str = ""
     spec: ExtensionSpec | None = None
+    own: bool = False
 
 
 class LoadedExtensions(msgspec.Struct, frozen=True, kw_only=True):
-    """In the order in which they were found; ``blocked`` and ``disabled`` ones too."""
+    """In the order in which they were found, whatever their state."""
 
     all: tuple[LoadedExtension, ...] = ()
 
@@ -38,4 +40,4 @@ class LoadedExtensions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def problems(self) -> tuple[LoadedExtension, ...]:
-        return tuple(extension for extension in self.all if extension.state == "broken")
+        return tuple(extension for extension in self.all if extension.state == "failed")

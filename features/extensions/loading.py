@@ -3,6 +3,7 @@
 import logging
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, TypeVar
@@ -75,9 +76,13 @@ class ExtensionLoader:
         for path in paths:
             for found in await self._read(path, strict=False):
                 read.setdefault(found.path.resolve(), found)  # a file and its folder may both be named
-        loaded = [await self._import(found, names) for found in read.values()]
-        if entry_points:
-            loaded += [await self._import_package(entry, names) for entry in await _in_thread(_installed)]
+        loaded: list[LoadedExtension] = []
+        with self._all_or_nothing(loaded):
+            for found in read.values():
+                loaded.append(await self._import(found, names))  # noqa: PERF401 - what is there must be known at every await
+            if entry_points:
+                for entry in await _in_thread(_installed):
+                    loaded.append(await self._import_package(entry, names))  # noqa: PERF401 - as above
         return _logged(loaded)
 
     async def read_place(self, folder: Path) -> tuple[FoundExtension, ...]:
@@ -87,25 +92,40 @@ class ExtensionLoader:
         return tuple(await self._read(folder, strict=True))
 
     async def load_place(
-        self, read: Iterable[FoundExtension], *, trusted: Collection[str], names: Collection[str] = ()
+        self, read: Iterable[FoundExtension], *, trusted: Collection[str], names: Collection[str] = (), disabled: Collection[str] = ()
     ) -> LoadedExtensions:
         """Import what was read in a place, and of it only what an owner trusts.
 
         Args:
             trusted: digests.
             names: those that the whole host's extensions have.
+            disabled: names that are not imported in this place.
         """
         taken = dict.fromkeys(names, "an extension of the whole host") | dict.fromkeys(self._taken, "the host itself")
-        return _logged([await self._import(found, taken, trusted=trusted) for found in read])
+        loaded: list[LoadedExtension] = []
+        with self._all_or_nothing(loaded):
+            for found in read:
+                extension = await self._import(found, taken, trusted=trusted, disabled=disabled)
+                loaded.append(msgspec.structs.replace(extension, own=True))
+        return _logged(loaded)
 
-    def release(self, extensions: LoadedExtensions) -> None:
-        """Forget the modules of extensions that no session is at work with any more."""
-        for extension in extensions.all:
-            if extension.root:
-                self._modules.unload(extension.root)
+    def release(self, extension: LoadedExtension) -> None:
+        """Forget the modules of an extension that no session is at work with any more."""
+        if extension.root:
+            self._modules.unload(extension.root)
 
     def close(self) -> None:
         self._modules.close()
+
+    @contextmanager
+    def _all_or_nothing(self, loaded: list[LoadedExtension]) -> Iterator[None]:
+        """Whoever wanted them may be cancelled in the middle; nobody would release what is there by then."""
+        try:
+            yield
+        except BaseException:
+            for extension in loaded:
+                self.release(extension)
+            raise
 
     async def _read(self, path: Path, *, strict: bool) -> list[FoundExtension]:
         try:
@@ -121,20 +141,27 @@ class ExtensionLoader:
             return FoundExtension(path=source.path, problem=str(error))
         return FoundExtension(path=source.path, snapshot=snapshot)
 
-    async def _import(self, found: FoundExtension, names: dict[str, str], *, trusted: Collection[str] | None = None) -> LoadedExtension:
+    async def _import(
+        self,
+        found: FoundExtension,
+        names: dict[str, str],
+        *,
+        trusted: Collection[str] | None = None,
+        disabled: Collection[str] = (),
+    ) -> LoadedExtension:
         """``trusted`` None trusts whatever is there: the configuration named it. Puts the name into ``names``."""
         snapshot = found.snapshot
         if snapshot is None:
-            return LoadedExtension(name=plain_name(found.path), origin=str(found.path), state="broken", reason=found.problem)
-        loaded = LoadedExtension(name=plain_name(found.path), origin=str(found.path), state="broken", digest=snapshot.digest)
+            return LoadedExtension(name=plain_name(found.path), origin=str(found.path), state="failed", reason=found.problem)
+        loaded = LoadedExtension(name=plain_name(found.path), origin=str(found.path), state="failed", digest=snapshot.digest)
         try:
             says = await guarded(lambda: declared(snapshot), deadline_s=_READING_S)
             loaded = msgspec.structs.replace(loaded, name=says.name)
-            if says.name in self._disabled:
+            if says.name in self._disabled or says.name in disabled:
                 return msgspec.structs.replace(loaded, state="disabled")
             _take(says.name, names, loaded.origin)
             if trusted is not None and snapshot.digest not in trusted:
-                return msgspec.structs.replace(loaded, state="blocked")
+                return msgspec.structs.replace(loaded, state="untrusted")
             root, activate = await self._run(snapshot)
         except BrokenExtensionError as error:
             return msgspec.structs.replace(loaded, reason=str(error))
@@ -152,7 +179,7 @@ class ExtensionLoader:
 
     async def _import_package(self, entry: EntryPoint, names: dict[str, str]) -> LoadedExtension:
         origin = f"package {entry.dist.name} {entry.dist.version}" if entry.dist is not None else f"package {entry.module}"
-        loaded = LoadedExtension(name=entry.name, origin=origin, state="broken")
+        loaded = LoadedExtension(name=entry.name, origin=origin, state="failed")
         try:
             if entry.name in self._disabled:
                 return msgspec.structs.replace(loaded, state="disabled")
@@ -177,8 +204,10 @@ async def _in_thread(work: Callable[[], Iterable[T]]) -> list[T]:
 
 
 def _installed() -> Iterator[EntryPoint]:
+    from importlib import invalidate_caches
     from importlib.metadata import entry_points
 
+    invalidate_caches()  # a package may have been installed since the host started
     yield from sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
 
 
@@ -191,7 +220,7 @@ def _imported(entry: EntryPoint) -> tuple[Activate, int]:
 
 def _logged(loaded: list[LoadedExtension]) -> LoadedExtensions:
     for extension in loaded:
-        if extension.state == "broken":
+        if extension.state == "failed":
             log.warning(
                 "extension not loaded",
                 extra={"facts": {"extension": extension.name, "origin": extension.origin, "reason": extension.reason}},

@@ -122,7 +122,8 @@ async def test_released_modules_are_gone(loader: ExtensionLoader, tmp_path: Path
     loaded = await loader.load([tmp_path], entry_points=False)
     assert set(sys.modules) - before
 
-    loader.release(loaded)
+    for extension in loaded.all:
+        loader.release(extension)
 
     assert set(sys.modules) - before == set()
     assert not any(isinstance(finder, type(loader._modules)) for finder in sys.meta_path)
@@ -177,7 +178,8 @@ async def test_a_broken_one_is_reported_and_harms_no_other(loader: ExtensionLoad
     assert reason in problem.reason
     assert "\n" not in problem.reason
     assert [spec.name for spec in loaded.specs] == ["good"]
-    loader.release(loaded)
+    for extension in loaded.all:
+        loader.release(extension)
     assert {name for name in set(sys.modules) - before if name.startswith("_pumice")} == set()
 
 
@@ -193,7 +195,7 @@ async def test_an_import_that_never_ends_is_left_behind(tmp_path: Path) -> None:
         release.set()
         del sys.modules[module]
 
-    assert states(loaded) == {"x": "broken", "y": "active"}
+    assert states(loaded) == {"x": "failed", "y": "active"}
     assert "takes longer than 0.2 s" in loaded.problems[0].reason
     loader.close()
 
@@ -272,7 +274,7 @@ async def test_installed_packages_bring_extensions() -> None:
     loaded = await loader.load()
 
     assert {name: state for name, state in states(loaded).items() if name != "Bad_Name"} == {
-        "plain": "active", "direct": "active", "bad": "broken", "off": "disabled", "missing": "broken",
+        "plain": "active", "direct": "active", "bad": "failed", "off": "disabled", "missing": "failed",
     }  # fmt: skip
     assert {spec.name: (spec.origin, spec.priority) for spec in loaded.specs} == {
         "direct": ("package pumice-test-package 1.2", 0), "plain": ("package pumice-test-package 1.2", 4),
@@ -301,7 +303,7 @@ async def test_what_is_in_a_place_is_not_run_before_it_is_trusted(loader: Extens
     read = await loader.read_place(folder)
     blocked = await loader.load_place(read, trusted=())
 
-    assert states(blocked) == {"thing": "blocked"}
+    assert states(blocked) == {"thing": "untrusted"}
     assert not mark.exists()
     loaded = await loader.load_place(read, trusted=[blocked.all[0].digest])
     assert states(loaded) == {"thing": "active"}
@@ -358,7 +360,7 @@ async def test_symlinks_in_a_place_are_refused(loader: ExtensionLoader, tmp_path
 
     loaded = await loader.load_place(await loader.read_place(folder), trusted=())
 
-    assert states(loaded) == {"a": "broken", "b": "broken", "file": "broken", "folder": "broken"}
+    assert states(loaded) == {"a": "failed", "b": "failed", "file": "failed", "folder": "failed"}
     assert all("symlink" in problem.reason for problem in loaded.problems)
     link = tmp_path / "link"
     link.symlink_to(folder)
