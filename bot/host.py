@@ -35,7 +35,16 @@ from bot.delivery.errands import Errands, within
 from bot.delivery.inbox import Judgement
 from bot.extension_texts import extension_problems
 from bot.host_desk import HostDesk, HostState
-from bot.host_parts import default_settings, make_channels, make_extensions, make_hooks, make_models, make_sessions, make_tools
+from bot.host_parts import (
+    default_settings,
+    make_channels,
+    make_extensions,
+    make_hooks,
+    make_models,
+    make_processes,
+    make_sessions,
+    make_tools,
+)
 from bot.http.auth import load_or_create_token
 from bot.http.events import EventHub
 from bot.lock import DataDirectoryLock
@@ -171,8 +180,9 @@ class Host:
 
     async def _compose_extensions(self, stack: AsyncExitStack) -> None:
         config = self.config
+        self._processes = make_processes(config, self.redactor, self._sandbox)
         self._workspaces = Workspaces(config.host.data_dir / "workspaces")
-        self._hooks = await stack.enter_async_context(make_hooks(config, self.redactor, clock=self._clock, ids=self._ids))
+        self._hooks = await stack.enter_async_context(make_hooks(config, self._processes, self.redactor, clock=self._clock, ids=self._ids))
         catalogue = make_extensions(config, self.database, clock=self._clock)
         stack.callback(catalogue.close)
         self._extensions = PlaceExtensions(catalogue, self._workspaces, may_have_own=self._may_have_own_extensions)
@@ -188,8 +198,8 @@ class Host:
         opener = SessionOpener(
             make_sessions(config, store, self._models, self.redactor, clock=clock, ids=ids, random=self._random),
             store, self._settings, workspaces, clock=clock,
-            tools=make_tools(config, self.redactor, self._sandbox), post=self.outbox.post, extensions=self._extensions,
-            roots=config.tools.roots,
+            tools=make_tools(config, self._processes, sandboxed=self._sandbox is not None), post=self.outbox.post,
+            extensions=self._extensions, roots=config.tools.roots,
         )  # fmt: skip
         self.conversations = Conversations(
             ConversationServices(

@@ -23,7 +23,18 @@ from features.processes import ProcessPolicyOptions, ProcessRunner, ProcessSpawn
 from features.system_prompt import SystemPromptBuilder
 from features.tools import ToolOptions, ToolRegistry
 
-__all__ = ["default_settings", "hook_argv", "make_channels", "make_extensions", "make_hooks", "make_models", "make_sessions", "make_tools"]
+__all__ = [
+    "BUILT_IN",
+    "default_settings",
+    "hook_argv",
+    "make_channels",
+    "make_extensions",
+    "make_hooks",
+    "make_models",
+    "make_processes",
+    "make_sessions",
+    "make_tools",
+]
 
 _MODEL_CALLS_AT_ONCE = 256
 CONSOLE = "console"
@@ -90,12 +101,12 @@ def make_sessions(
     )
 
 
-def make_hooks(config: Config, redactor: SecretRedactor, *, clock: Clock, ids: Callable[[], str]) -> Hooks:
+def make_hooks(config: Config, processes: ProcessRunner, redactor: SecretRedactor, *, clock: Clock, ids: Callable[[], str]) -> Hooks:
     hooks = [
         Hook(event=hook.event, argv=hook_argv(config, hook), url=hook.url, timeout=timedelta(seconds=hook.timeout_s))
         for hook in config.hooks
     ]
-    return Hooks(hooks, redactor=redactor, clock=clock, ids=ids)
+    return Hooks(hooks, processes=processes, redactor=redactor, clock=clock, ids=ids)
 
 
 def hook_argv(config: Config, hook: HookSection) -> tuple[str, ...]:
@@ -112,8 +123,7 @@ def make_extensions(config: Config, database: Database, *, clock: Clock) -> Exte
     return ExtensionCatalogue(loader, ExtensionChoices(database, clock), paths=section.paths)
 
 
-def make_tools(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHook | None) -> Callable[[ChatSender], ToolRegistry]:
-    """What makes the tools of one session."""
+def make_processes(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHook | None) -> ProcessRunner:
     section = config.processes
     policy = ProcessSpawnPolicy(
         ProcessPolicyOptions(inherit=section.inherit, allow=section.allow, deny=section.deny),
@@ -121,14 +131,18 @@ def make_tools(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHo
         environ=os.environ,
         hooks=() if sandbox is None else (sandbox,),
     )
-    processes = ProcessRunner(policy, redactor)
+    return ProcessRunner(policy, redactor)
+
+
+def make_tools(config: Config, processes: ProcessRunner, *, sandboxed: bool) -> Callable[[ChatSender], ToolRegistry]:
+    """What makes the tools of one session."""
 
     def tools(send: ChatSender) -> ToolRegistry:
         return ToolRegistry.built_in(
             ToolOptions(
                 processes=processes,
                 send=send,
-                sandboxed=sandbox is not None,
+                sandboxed=sandboxed,
                 disabled=config.tools.disabled,
                 bash_timeout_s=config.tools.bash_timeout_s,
                 max_result_bytes=config.tools.max_result_bytes,

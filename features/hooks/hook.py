@@ -1,13 +1,11 @@
 """What a hook is, and one thing to tell it."""
 
-import asyncio
 from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import msgspec
-
-from features.contracts.extensions import ExtensionApi
 
 __all__ = ["Errand", "Hook"]
 
@@ -25,12 +23,9 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Errand(msgspec.Struct, frozen=True, kw_only=True):
-    """One event on its way. ``facts`` go into the environment, ``payload`` into the file or the body; neither is redacted yet.
+    """One event on its way. ``facts`` go into the environment, ``payload`` into the file or the body; neither is redacted yet."""
 
-    ``over`` is set when it was told, or was given up.
-    """
-
-    api: ExtensionApi
+    workspace: Path
+    time_zone: str
     facts: Mapping[str, str]
     payload: Mapping[str, Any]
-    over: asyncio.Future[None]

@@ -4,16 +4,16 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
 from features.contracts.clock import Clock
-from features.contracts.extension_events import EXTENSION_EVENTS, ExtensionEvent, SessionShutdown
+from features.contracts.extension_events import EXTENSION_EVENTS, ExtensionEvent
 from features.contracts.extensions import ExtensionApi, ExtensionSpec
-from features.contracts.processes import SecretRedactor
+from features.contracts.processes import ProcessRunner, SecretRedactor
 from features.hooks.hook import Errand, Hook
 from features.hooks.payload import facts_of, plain
 from features.hooks.telling import Teller
@@ -26,27 +26,28 @@ _LAST = -1_000_000
 """Hooks hear of what extensions have made of an event, and not of what one of them forbade."""
 _MOST_WAITING = 64
 _AT_ONCE = 4
-_GOODBYE_S = 1.5
-"""Less than a handler of ``session_shutdown`` has: what a session still has to tell is told while its processes may run."""
-
-_telling: ContextVar[bool] = ContextVar("telling", default=False)
+_GOODBYE_S = 2.0
 
 
 class Hooks:
     """Works while it is entered; ``spec`` is the extension that listens in each session.
 
+    Leaving waits a moment for what is still to be told.
+
     Raises:
         ValueError: a hook names an event that there is not.
     """
 
-    def __init__(self, hooks: Sequence[Hook], *, redactor: SecretRedactor, clock: Clock, ids: Callable[[], str]) -> None:
+    def __init__(
+        self, hooks: Sequence[Hook], *, processes: ProcessRunner, redactor: SecretRedactor, clock: Clock, ids: Callable[[], str]
+    ) -> None:
         events = {event.name: event for event in EXTENSION_EVENTS}
         unknown = [hook.event for hook in hooks if hook.event not in events]
         if unknown:
             raise ValueError(f"there is no event {unknown[0]!r}")
         self._clock = clock
         self._ids = ids
-        self._teller = Teller(redactor, ids)
+        self._teller = Teller(processes, redactor, ids)
         self._room = asyncio.Semaphore(_AT_ONCE)
         self._lanes = [_Lane(hook, events[hook.event], self._teller, self._room, ids) for hook in hooks]
 
@@ -56,6 +57,10 @@ class Hooks:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GOODBYE_S):
+                for lane in self._lanes:
+                    await lane.empty.wait()
         for lane in self._lanes:
             await lane.close()
         await self._teller.close()
@@ -64,31 +69,15 @@ class Hooks:
         return ExtensionSpec(name="hooks", activate=self._activate, priority=_LAST)
 
     async def _activate(self, api: ExtensionApi) -> None:
-        owed: list[asyncio.Future[None]] = []
         for lane in self._lanes:
-            if lane.event is not SessionShutdown:
-                api.on(lane.event, partial(self._heard, api, owed, lane), priority=_LAST)
-        api.on(SessionShutdown, partial(self._goodbye, api, owed), priority=_LAST)
+            api.on(lane.event, partial(self._heard, api, lane), priority=_LAST)
 
-    async def _heard(self, api: ExtensionApi, owed: list[asyncio.Future[None]], lane: "_Lane", event: ExtensionEvent) -> None:
+    async def _heard(self, api: ExtensionApi, lane: "_Lane", event: ExtensionEvent) -> None:
         """Puts the event into the hook's queue; the one place where a defect of that is caught, since it must not forbid anything."""
-        if _telling.get():  # a hook's own process is nothing to call hooks for
-            return
         try:
-            errand = self._errand(api, event)
+            lane.put(self._errand(api, event))
         except Exception:
             log.exception("event not told", extra={"facts": {"event": event.name, "error_id": self._ids()}})
-            return
-        if lane.put(errand):
-            owed[:] = [told for told in owed if not told.done()]
-            owed.append(errand.over)
-
-    async def _goodbye(self, api: ExtensionApi, owed: list[asyncio.Future[None]], event: SessionShutdown) -> None:
-        for lane in self._lanes:
-            if lane.event is SessionShutdown:
-                await self._heard(api, owed, lane, event)
-        if owed:
-            await asyncio.wait(owed, timeout=_GOODBYE_S)
 
     def _errand(self, api: ExtensionApi, event: ExtensionEvent) -> Errand:
         session, data = api.session, plain(event)
@@ -102,20 +91,22 @@ class Hooks:
         }
         facts = {f"PUMICE_{name.upper()}": fact for name, fact in about.items()} | facts_of(data)
         payload = {**about, "at": self._clock.now().isoformat(), "session_name": session.name, "data": data}
-        return Errand(api=api, facts=facts, payload=payload, over=asyncio.get_running_loop().create_future())
+        return Errand(workspace=session.workspace, time_zone=session.time_zone, facts=facts, payload=payload)
 
 
 class _Lane:
-    """One hook: what waits for it, in order, and the task that tells it."""
+    """One hook: what waits for it, in order, and the task that tells it. ``empty`` is set while there is nothing to tell."""
 
     def __init__(self, hook: Hook, event: type[ExtensionEvent], teller: Teller, room: asyncio.Semaphore, ids: Callable[[], str]) -> None:
         self.event = event
+        self.empty = asyncio.Event()
+        self.empty.set()
         self._hook = hook
         self._teller = teller
         self._room = room
         self._ids = ids
         self._waiting: deque[Errand] = deque()
-        self._changed = asyncio.Event()
+        self._arrived = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._failing = False
         self._full = False
@@ -124,38 +115,34 @@ class _Lane:
         self._task = asyncio.get_running_loop().create_task(self._work(), name=f"hook {self._hook.event}")
 
     async def close(self) -> None:
+        self.empty.set()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        while self._waiting:
-            self._end(self._waiting.popleft())
 
-    def put(self, errand: Errand) -> bool:
-        """Whether there was room."""
+    def put(self, errand: Errand) -> None:
+        """Keep it, or drop it where there is no room."""
         if len(self._waiting) >= _MOST_WAITING:
             if not self._full:
                 self._log(logging.WARNING, "hook is too slow; events are dropped")
             self._full = True
-            return False
+            return
         if self._full and not self._waiting:
             self._full = False
             self._log(logging.INFO, "hook has caught up")
         self._waiting.append(errand)
-        self._changed.set()
-        return True
+        self.empty.clear()
+        self._arrived.set()
 
     async def _work(self) -> None:
-        _telling.set(True)
         while True:
-            while not self._waiting:
-                self._changed.clear()
-                await self._changed.wait()
-            errand = self._waiting.popleft()
-            try:
+            while self._waiting:
+                errand = self._waiting.popleft()
                 async with self._room:
                     await self._tell(errand)
-            finally:
-                self._end(errand)
+            self.empty.set()
+            self._arrived.clear()
+            await self._arrived.wait()
 
     async def _tell(self, errand: Errand) -> None:
         """The one place where a hook's failure, of whatever kind, becomes a line in the log."""
@@ -169,10 +156,6 @@ class _Lane:
         if self._failing:
             self._log(logging.INFO, "hook works again")
         self._failing = False
-
-    def _end(self, errand: Errand) -> None:
-        if not errand.over.done():
-            errand.over.set_result(None)
 
     def _log(self, level: int, what: str, **facts: str) -> None:
         to = self._hook.argv[0] if self._hook.argv else urlsplit(self._hook.url).hostname  # the rest of an address may be its key

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from features.contracts.processes import SecretRedactor
+from features.contracts.processes import ProcessRunner, ProcessSpawnRequest, SecretRedactor
 from features.hooks.hook import Errand, Hook
 from features.hooks.payload import encoded
 
@@ -31,7 +31,8 @@ class Teller:
         ids: names the payload files.
     """
 
-    def __init__(self, redactor: SecretRedactor, ids: Callable[[], str]) -> None:
+    def __init__(self, processes: ProcessRunner, redactor: SecretRedactor, ids: Callable[[], str]) -> None:
+        self._processes = processes
         self._redactor = redactor
         self._ids = ids
         self._stack = AsyncExitStack()
@@ -44,7 +45,7 @@ class Teller:
         """
         Raises:
             HookFailedError: it failed, or took too long.
-            Exception: the process policy's and the session's own refusals.
+            ModelMustAct: the process could not be started.
         """
         body = await asyncio.to_thread(encoded, errand.payload, self._redactor.redact)
         if hook.url:
@@ -53,18 +54,34 @@ class Teller:
             await self._run(hook, errand, body)
 
     async def _run(self, hook: Hook, errand: Errand, body: bytes) -> None:
-        path = errand.api.session.workspace / ".pumice" / "tmp" / f"hook-{self._ids()}.json"
+        path = errand.workspace / ".pumice" / "tmp" / f"hook-{self._ids()}.json"
         await asyncio.to_thread(_write_new, path, body)
+        request = ProcessSpawnRequest(
+            argv=hook.argv,
+            cwd=errand.workspace,
+            purpose="hook",
+            environment=self._facts(errand) | {"PUMICE_PAYLOAD": str(path)},
+            time_zone=errand.time_zone,
+            workspace=errand.workspace,
+            owner=True,  # whoever wrote the configuration
+        )
         try:
-            environment = self._facts(errand) | {"PUMICE_PAYLOAD": str(path)}
-            result = await errand.api.exec(hook.argv, timeout=hook.timeout, environment=environment)
+            async with asyncio.timeout(hook.timeout.total_seconds()):
+                code, said = await self._finished(request)
+        except TimeoutError:
+            raise HookFailedError(f"stopped after {hook.timeout.total_seconds():g} s") from None
         finally:
             path.unlink(missing_ok=True)
-        if result.killed:
-            raise HookFailedError(f"stopped after {hook.timeout.total_seconds():g} s")
-        if result.code != 0:
-            said = " ".join(result.output.split())[-_SHOWN_OUTPUT:]
-            raise HookFailedError(f"exited {result.code}" + (f": {said}" if said else ""))
+        if code != 0:
+            raise HookFailedError(f"exited {code}" + (f": {said}" if said else ""))
+
+    async def _finished(self, request: ProcessSpawnRequest) -> tuple[int, str]:
+        """The exit status, and the end of what it said."""
+        said = ""
+        async with self._processes.start(request) as process:
+            async for piece in process.output():
+                said = (said + piece)[-_SHOWN_OUTPUT:]
+            return await process.wait(), " ".join(said.split())
 
     async def _post(self, hook: Hook, errand: Errand, body: bytes) -> None:
         import httpx2
