@@ -17,16 +17,13 @@ Rows = Sequence[Sequence[Button]]
 
 def extension_news(news: Sequence[LoadedExtension]) -> tuple[str, Rows]:
     """What the chat is told of extensions of its own that do not run."""
-    waiting = [code(extension.name) for extension in news if extension.state == "untrusted"]
+    waiting = [code(extension.name) for extension in news if extension.state == "untrusted" and not extension.reason]
     lines = []
     if waiting:
         them, do, they = ("This extension", "does", "it") if len(waiting) == 1 else ("These extensions", "do", "each")
         lines.append(f"{them} in this chat's folder {do} not run before an owner trusts what {they} holds now: {', '.join(waiting)}.")
-    lines += [
-        f"The extension {code(extension.name)} in this chat's folder fails: {_reason(extension)}."
-        for extension in news
-        if extension.state == "failed"
-    ]
+    others = [extension for extension in news if extension.reason]
+    lines += [f"The extension {code(extension.name)} in this chat's folder does not run: {_reason(extension)}." for extension in others]
     return "\n".join(lines), ((Button(label="Show extensions", command="/extensions"),),)
 
 

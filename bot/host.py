@@ -182,7 +182,8 @@ class Host:
         config = self.config
         self._processes = make_processes(config, self.redactor, self._sandbox)
         self._workspaces = Workspaces(config.host.data_dir / "workspaces")
-        self._hooks = await stack.enter_async_context(make_hooks(config, self._processes, self.redactor, clock=self._clock, ids=self._ids))
+        hooks = await stack.enter_async_context(make_hooks(config, self._processes, self.redactor, clock=self._clock, ids=self._ids))
+        self._built_in = (hooks.spec(),) if config.hooks else ()
         catalogue = make_extensions(config, self.database, clock=self._clock)
         stack.callback(catalogue.close)
         self._extensions = PlaceExtensions(catalogue, self._workspaces, may_have_own=self._may_have_own_extensions)
@@ -199,7 +200,7 @@ class Host:
             make_sessions(config, store, self._models, self.redactor, clock=clock, ids=ids, random=self._random),
             store, self._settings, workspaces, clock=clock,
             tools=make_tools(config, self._processes, sandboxed=self._sandbox is not None), post=self.outbox.post,
-            extensions=self._extensions, roots=config.tools.roots,
+            extensions=self._extensions, built_in=self._built_in, roots=config.tools.roots,
         )  # fmt: skip
         self.conversations = Conversations(
             ConversationServices(

@@ -37,6 +37,7 @@ class SessionOpener:
     Args:
         tools: makes the tools of one session; what it hands to ``send`` goes into that session's chat.
         post: puts a message into the outbox.
+        built_in: the host's own extensions, which every session has.
         roots: folders beside the workspace that file tools may reach.
     """
 
@@ -51,6 +52,7 @@ class SessionOpener:
         tools: Callable[[ChatSender], ToolRegistry],
         post: Callable[[Address, OutboundMessage], Awaitable[object]],
         extensions: PlaceExtensions,
+        built_in: Sequence[ExtensionSpec] = (),
         roots: Sequence[Path] = (),
     ) -> None:
         self.store = store
@@ -61,6 +63,7 @@ class SessionOpener:
         self._clock = clock
         self._tools = tools
         self._post = post
+        self._built_in = tuple(built_in)
         self._roots = tuple(roots)
 
     async def open(
@@ -106,6 +109,7 @@ class SessionOpener:
                 model=settings.model,
                 thinking=settings.thinking,
                 journal=journal,
+                extensions=(*self._built_in, *extensions),
             )
         )
 
@@ -147,13 +151,7 @@ class SessionSeat:
     async def get(self) -> AgentSession:
         """The session of the address, opened if it is not; again, if the place's zone or its extensions have changed and nothing is
         going on."""
-        async with self._changing:
-            settings = await self._opener.settings.get(self._address.place)
-            if self.current is not None:
-                if self._made_for == self._wanted(settings) or self.current.running:
-                    return self.current
-                await self._leave()  # first, so that an extension's end comes before its new beginning
-            return await self._open(settings)
+        return await self._get(tell=True)
 
     async def start_new(self, name: str) -> AgentSession:
         async with self._changing:
@@ -172,7 +170,7 @@ class SessionSeat:
         """Those that the session has, after another look at the place's folder."""
         if self._lease is not None and await self._opener.extensions.is_stale(self._address.place, self._lease):
             self._made_for = None
-        await self.get()
+        await self._get(tell=False)
         return self._lease.all if self._lease is not None else ()
 
     async def delete(self, session_id: str) -> None:
@@ -189,7 +187,22 @@ class SessionSeat:
         async with self._changing:
             await self._leave()
 
-    async def _open(self, settings: ChatSettings, *, session_id: str | None = None, new: bool = False, name: str = "") -> AgentSession:
+    async def _get(self, *, tell: bool) -> AgentSession:
+        """
+        Args:
+            tell: whether the chat hears of extensions of its own that do not run.
+        """
+        async with self._changing:
+            settings = await self._opener.settings.get(self._address.place)
+            if self.current is not None:
+                if self._made_for == self._wanted(settings) or self.current.running:
+                    return self.current
+                await self._leave()  # first, so that an extension's end comes before its new beginning
+            return await self._open(settings, tell=tell)
+
+    async def _open(
+        self, settings: ChatSettings, *, session_id: str | None = None, new: bool = False, name: str = "", tell: bool = True
+    ) -> AgentSession:
         wanted = self._wanted(settings)  # read first: what changes meanwhile is seen next time
         lease = await self._opener.extensions.take(self._address.place)
         try:
@@ -202,7 +215,7 @@ class SessionSeat:
         await self._leave()
         self.current, self._lease, self._made_for = session, lease, wanted
         session.subscribe(self._heard)
-        self._opened(session, lease.news)
+        self._opened(session, lease.news if tell else ())
         return session
 
     def _wanted(self, settings: ChatSettings) -> tuple[str, int]:
