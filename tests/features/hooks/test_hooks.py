@@ -5,11 +5,10 @@ import json
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -18,41 +17,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from features.agent.testing import SCRIPTED_MODEL
-from features.contracts.extension_events import AgentEnded, AgentSettled, ExtensionEvent, InputReceived, ProcessSpawning, ToolCalled
-from features.contracts.extensions import ExtensionApi
+from features.contracts.extension_events import AgentEnded, AgentSettled, InputReceived, ProcessSpawning, ToolCalled
 from features.contracts.messages import ImageBlock, ToolCall, UserMessage
 from features.contracts.processes import ProcessSpawnEvent, ProcessSpawnRequest
 from features.contracts.testing import FakeClock, sequential_ids
+from features.extensions.testing import LoneApi
 from features.hooks import Hook, Hooks
 from features.processes import ProcessPolicyOptions, ProcessRunner, ProcessSpawnPolicy, SecretRedactor
 from tests.servers.serving import serve
 
 SECRET = "sk-0123456789abcdef"
-Handler = Callable[[ExtensionEvent], Awaitable[None]]
-
-
-class Listening:
-    """What an extension's api is to a hook: a session to read, and handlers that are called as a session does."""
-
-    def __init__(self, workspace: Path) -> None:
-        (workspace / ".pumice" / "tmp").mkdir(parents=True, exist_ok=True)
-        self.session = SimpleNamespace(
-            id="session-1", name="Rome", address="telegram:1/7", workspace=workspace, time_zone="Europe/Vienna", model=SCRIPTED_MODEL,
-            thinking="off",
-        )  # fmt: skip
-        self.handlers: list[tuple[type[ExtensionEvent], Handler]] = []
-
-    def on(self, event: type[ExtensionEvent], handler: Handler, *, priority: int = 0) -> Callable[[], None]:
-        assert priority < 0, "hooks hear what others have made of it"
-        self.handlers.append((event, handler))
-        return lambda: None
-
-    async def happens(self, event: ExtensionEvent) -> None:
-        for kind, handler in self.handlers:
-            if isinstance(event, kind):
-                async with asyncio.timeout(event.deadline_s):
-                    await handler(event)
 
 
 @pytest.fixture
@@ -80,34 +54,34 @@ def said(told: Path) -> list[tuple[dict[str, str], str, dict[str, Any]]]:
 
 
 @asynccontextmanager
-async def hooked(folder: Path, *hooks: Hook, environ: dict[str, str] | None = None) -> AsyncIterator[Listening]:
+async def hooked(folder: Path, *hooks: Hook, environ: dict[str, str] | None = None) -> AsyncIterator[LoneApi]:
     """Leaving waits until everything has been told."""
     redactor = SecretRedactor()
     redactor.add(SECRET, name="key")
     policy = ProcessSpawnPolicy(ProcessPolicyOptions(), redactor=redactor, environ={**os.environ, **(environ or {})})
     runner = ProcessRunner(policy, redactor)
     async with Hooks(hooks, processes=runner, redactor=redactor, clock=FakeClock(), ids=sequential_ids()) as working:
-        listening = Listening(folder / "workspace")
-        await working.spec().activate(cast("ExtensionApi", listening))
-        yield listening
+        (folder / "workspace" / ".pumice" / "tmp").mkdir(parents=True)
+        yield await LoneApi(working.spec().activate, workspace=folder / "workspace").activated()
 
 
 async def test_a_command_finds_facts_and_a_payload(tmp_path: Path, told: Path) -> None:
     """In the chat's folder and zone, with the environment that the policy gives and no more."""
     async with hooked(tmp_path, Hook(event="tool_call", argv=command(told)), environ={"MY_API_KEY": "x"}) as session:
         call = ToolCall(id="call-1", name="bash", arguments={"command": "ls"})
+        assert [priority for priority, _, _ in session.handlers] == [-1_000_000], "hooks hear what others have made of it"
         await session.happens(ToolCalled(call, {"command": f"echo {SECRET}"}, owner=True))
 
     ((facts, cwd, payload),) = said(told)
     assert {name: value for name, value in facts.items() if name.startswith("PUMICE_") and name != "PUMICE_PAYLOAD"} == {
-        "PUMICE_EVENT": "tool_call", "PUMICE_SESSION_ID": "session-1", "PUMICE_CHAT": "telegram:1/7",
+        "PUMICE_EVENT": "tool_call", "PUMICE_SESSION_ID": "session-1", "PUMICE_CHAT": "telegram:1",
         "PUMICE_WORKSPACE": str(tmp_path / "workspace"), "PUMICE_MODEL": "scripted/one", "PUMICE_THINKING": "off",
         "PUMICE_TOOL_NAME": "bash", "PUMICE_TOOL_CALL_ID": "call-1",
     }  # fmt: skip
     assert (facts["TZ"], cwd, "MY_API_KEY" in facts) == ("Europe/Vienna", str(tmp_path / "workspace"), False)
     assert payload["data"]["arguments"] == {"command": "echo [REDACTED]"}
     assert {name: payload[name] for name in ("event", "chat", "session_name", "at")} == {
-        "event": "tool_call", "chat": "telegram:1/7", "session_name": "Rome", "at": "2026-01-05T09:00:00+00:00",
+        "event": "tool_call", "chat": "telegram:1", "session_name": "Rome", "at": "2026-01-05T09:00:00+00:00",
     }  # fmt: skip
     assert list((tmp_path / "workspace" / ".pumice" / "tmp").iterdir()) == [], "the payload is gone"
 
@@ -202,7 +176,7 @@ async def test_events_that_the_queue_cannot_hold_are_dropped_and_said_once(tmp_p
     async with hooked(tmp_path, Hook(event="input", argv=("sleep", "60"), timeout=timedelta(seconds=60))) as session:
         for number in range(200):
             await session.happens(InputReceived(str(number), (), "person"))
-        (lane,) = [cast("Any", handler).args[1] for _, handler in session.handlers]
+        (lane,) = [cast("Any", handler).args[1] for _, _, handler in session.handlers]
         assert len(lane._waiting) == 64
 
     assert [record.message for record in caplog.records].count("hook is too slow; events are dropped") == 1
