@@ -1,6 +1,7 @@
 """Extensions and hooks: whether each can be loaded, is trusted, and can be started."""
 
 import shutil
+import stat
 from collections.abc import Collection, Iterator
 from difflib import get_close_matches
 from pathlib import Path
@@ -28,6 +29,11 @@ async def examine_extensions(config: Config) -> list[Finding]:
         for extension in loaded.problems
     ]
     found += _unknown_names(config, loaded)
+    found += [
+        wrong("extensions", f"others may change {path}, which runs inside the host", f"Run: chmod o-w {path}")
+        for path in section.paths
+        if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o002
+    ]
     at_work = [extension.name for extension in loaded.all if extension.state == "active"]
     return [good("extensions", f"{len(at_work)} for all chats" + (f": {', '.join(at_work)}" if at_work else "")), *found]
 

@@ -4,11 +4,16 @@ import ast
 import inspect
 import re
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from features.contracts import extension_events
-from features.contracts.extension_events import EXTENSION_EVENTS, ExtensionEvent
+from features.contracts.extension_events import EXTENSION_EVENTS, AgentSettled, ExtensionEvent
 from features.contracts.extensions import ExtensionApi, SessionView
 from features.contracts.ui import UserInterface
+from features.extensions import ExtensionLoader
+from features.extensions.testing import LoneApi
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "extensions.md").read_text()
@@ -102,3 +107,28 @@ def test_what_does_not_come_over_from_pi_is_said() -> None:
     theirs = " ".join(row[0] for row in table("Coming from pi"))
     for word in ("user_bash", "registerFlag", "registerShortcut", "themes"):
         assert word in theirs
+
+
+def block(containing: str) -> str:
+    """The Python in the guide that has these words."""
+    found: list[str] = [code for code in re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL) if containing in code]
+    assert len(found) == 1
+    return found[0]
+
+
+async def test_the_first_extension_of_the_guide_works(tmp_path: Path) -> None:
+    """Whoever copies it sees it answer."""
+    (tmp_path / "hello.py").write_text(block("def hello("))
+    (spec,) = (await ExtensionLoader().load([tmp_path / "hello.py"], entry_points=False)).specs
+    api = await LoneApi(spec.activate, workspace=tmp_path).activated()
+    await api.happens(AgentSettled("success"))
+
+    assert await api.says("/hello Anna") == "Hello, Anna. There were 1 runs."
+
+
+async def test_the_test_of_the_guide_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "examples" / "extensions")
+    names: dict[str, Any] = {}
+    exec(block("test_a_no_is_a_no"), names)
+
+    await names["test_a_no_is_a_no"](tmp_path)

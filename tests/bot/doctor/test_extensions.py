@@ -53,6 +53,16 @@ async def test_each_extension_that_a_start_would_refuse_is_wrong(tmp_path: Path)
     ]
 
 
+async def test_an_extension_that_others_may_change_is_wrong(tmp_path: Path) -> None:
+    """They could have the host do anything."""
+    (tmp_path / "fine.py").write_text(GOOD)
+    (tmp_path / "fine.py").chmod(0o666)
+    found = await look(tmp_path, "[extensions]\npaths = ['fine.py']\n")
+
+    path = tmp_path / "fine.py"
+    assert ("wrong", f"others may change {path}, which runs inside the host. Run: chmod o-w {path}") in found("extensions")
+
+
 async def test_what_nobody_has_trusted_in_a_chats_folder_is_told(tmp_path: Path) -> None:
     """It is read and never run."""
     own = tmp_path / "data" / "workspaces" / "telegram-1" / ".pumice" / "extensions"
