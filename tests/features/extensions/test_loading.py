@@ -1,5 +1,6 @@
 """From files, folders and packages to extensions; and everything that can be wrong with one."""
 
+import asyncio
 import os
 import sys
 import threading
@@ -198,6 +199,27 @@ async def test_an_import_that_never_ends_is_left_behind(tmp_path: Path) -> None:
     assert states(loaded) == {"x": "failed", "y": "active"}
     assert "takes longer than 0.2 s" in loaded.problems[0].reason
     loader.close()
+
+
+async def test_whoever_is_cancelled_while_loading_leaves_no_modules(tmp_path: Path) -> None:
+    """A person says /stop while a chat is opened."""
+    release, module = threading.Event(), "release_for_the_test"
+    sys.modules[module] = cast("Any", release)
+    write(tmp_path, a=GOOD, b=f"import sys\nsys.modules[{module!r}].wait()\n" + GOOD)
+    loader, before = ExtensionLoader(), set(sys.modules)
+    loading = asyncio.create_task(loader.load([tmp_path], entry_points=False))
+    try:
+        async with asyncio.timeout(20):
+            while len([name for name in set(sys.modules) - before if name.startswith("_pumice")]) < 2:  # noqa: ASYNC110 - a thread's doing
+                await asyncio.sleep(0.005)
+        loading.cancel()
+        await asyncio.gather(loading, return_exceptions=True)
+
+        assert {name for name in set(sys.modules) - before if name.startswith("_pumice")} == set()
+    finally:
+        release.set()
+        del sys.modules[module]
+        loader.close()
 
 
 async def test_a_pipe_and_a_missing_path_are_reported_and_not_waited_for(loader: ExtensionLoader, tmp_path: Path) -> None:

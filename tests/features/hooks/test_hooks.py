@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from features.contracts.extension_events import AgentEnded, AgentSettled, InputReceived, ProcessSpawning, ToolCalled
+from features.contracts.extension_events import AgentEnded, AgentSettled, InputReceived, ProcessSpawning, ToolCalled, ToolExecutionStarted
 from features.contracts.messages import ImageBlock, ToolCall, UserMessage
 from features.contracts.processes import ProcessSpawnEvent, ProcessSpawnRequest
 from features.contracts.testing import FakeClock, sequential_ids
@@ -84,6 +84,15 @@ async def test_a_command_finds_facts_and_a_payload(tmp_path: Path, told: Path) -
         "event": "tool_call", "chat": "telegram:1", "session_name": "Rome", "at": "2026-01-05T09:00:00+00:00",
     }  # fmt: skip
     assert list((tmp_path / "workspace" / ".pumice" / "tmp").iterdir()) == [], "the payload is gone"
+
+
+async def test_facts_are_redacted_and_short(tmp_path: Path, told: Path) -> None:
+    """A model may call a tool by any name; a variable has no end of text and no null in it."""
+    async with hooked(tmp_path, Hook(event="tool_execution_start", argv=command(told))) as session:
+        await session.happens(ToolExecutionStarted(ToolCall(id="x" * 5000, name=f"a\0 {SECRET} \udcff", arguments={})))
+
+    facts = said(told)[0][0]
+    assert (facts["PUMICE_TOOL_NAME"], len(facts["PUMICE_TOOL_CALL_ID"])) == ("a [REDACTED] ?", 2000)
 
 
 async def test_events_of_one_hook_arrive_in_order_and_others_do_not(tmp_path: Path, told: Path) -> None:
