@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from features.contracts.agent import EntryJournal
+from features.contracts.extensions import ExtensionSpec
 from features.contracts.models import ThinkingLevel
 from features.contracts.tools import ToolContext
 from features.tools import ToolRegistry
@@ -32,7 +33,8 @@ class AgentSessionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     ``session_id`` None opens the scope's current session and makes one where there is none; ``new`` makes one in any case, called
     ``name``. ``model`` and ``thinking`` serve a session that has none of its own yet. ``chat`` is a sentence about the chat for the system
-    prompt. In ``tool_context`` the session's id is filled in by the factory, and whether an owner speaks by each run.
+    prompt. ``extensions`` are activated in their order. In ``tool_context`` the session's id is filled in by the factory, and whether an
+    owner speaks by each run.
     """
 
     scope: str
@@ -45,5 +47,6 @@ class AgentSessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     thinking: ThinkingLevel = "off"
     journal: EntryJournal | None = None
+    extensions: tuple[ExtensionSpec, ...] = ()
     steering_mode: QueueMode = "one"
     follow_up_mode: QueueMode = "one"
