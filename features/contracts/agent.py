@@ -1,7 +1,7 @@
 """What a session is told and what a run comes to."""
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -9,7 +9,7 @@ from features.contracts.messages import ImageBlock, Usage
 from features.contracts.sessions import SessionEntry, TransactionWork
 from features.contracts.stream import FailureKind
 
-__all__ = ["EntryJournal", "Prompt", "RunFailure", "RunOutcome"]
+__all__ = ["EntryJournal", "Prompt", "RunFailure", "RunOutcome", "SessionHost"]
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,6 +17,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
     ``source_ids`` are the host's ids of the messages it is made of; the entry that holds the prompt carries them, so that a message is
     never put in twice. ``timestamp`` is Unix ms, the time it was sent. ``owner`` says whether an owner of the host said it.
+    ``heard`` says that the extensions have had their say about it (``AgentSession.hear``).
     """
 
     text: str
@@ -24,6 +25,8 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     source_ids: tuple[str, ...] = ()
     timestamp: int | None = None
     owner: bool = False
+    source: Literal["person", "extension", "job"] = "person"
+    heard: bool = False
 
 
 class RunFailure(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,5 +53,22 @@ EntryJournal = Callable[[str, SessionEntry, tuple[str, ...]], TransactionWork | 
 """Called on the loop before an entry is stored, with the run's id, the entry and the prompt's ``source_ids`` (empty for other entries).
 
 What it returns joins the transaction that stores the entry. The host writes its own books this way: a prompt's messages are marked as
-consumed, and an answer is in the outbox, in the same commit as the entry itself.
+consumed, and an answer is in the outbox, in the same commit as the entry itself. A custom message that people are to see comes with the
+content that they read: one text, made by its renderer. One that is stored outside of a run comes with an empty run's id.
 """
+
+
+class SessionHost(Protocol):
+    """Whoever holds a session, for what an extension wants done around it.
+
+    - ``prompt`` returns when the prompt is accepted; its run begins once nothing else goes on, and is answered like any other.
+    - The others settle what goes on first; the session that asked is closed by them.
+    """
+
+    async def prompt(self, prompt: Prompt, *, extension: str, id: str) -> None: ...
+
+    async def new_session(self, name: str) -> str: ...
+
+    async def switch_session(self, session_id: str) -> None: ...
+
+    async def reload(self) -> None: ...
