@@ -5,11 +5,11 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from features.contracts.messages import ImageBlock, Usage
+from features.contracts.messages import AssistantMessage, ImageBlock, Usage
 from features.contracts.sessions import SessionEntry, TransactionWork
 from features.contracts.stream import FailureKind
 
-__all__ = ["EntryJournal", "Prompt", "RunFailure", "RunOutcome", "SessionHost"]
+__all__ = ["EntryJournal", "Prompt", "RunFailure", "RunOutcome", "SessionHost", "Spending"]
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,3 +72,16 @@ class SessionHost(Protocol):
     async def switch_session(self, session_id: str) -> None: ...
 
     async def reload(self) -> None: ...
+
+
+class Spending(Protocol):
+    """What a session may spend. Contract.
+
+    - ``refusal`` is asked before every model call; a text, in words for the person, forbids the call.
+    - ``charge`` gets every call whose answer is no entry of the session (a summary), also one that failed, and returns when it is on the
+      disk. The others are counted by the journal, together with their entry.
+    """
+
+    async def refusal(self) -> str | None: ...
+
+    async def charge(self, message: AssistantMessage) -> None: ...

@@ -1,7 +1,7 @@
 """One session in memory."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, Self
 
 import msgspec
@@ -10,6 +10,7 @@ from features.contracts.clock import Clock
 from features.contracts.messages import AssistantMessage, CustomMessage, Message, ToolResultMessage, UserMessage
 from features.contracts.models import ThinkingLevel
 from features.contracts.sessions import (
+    CompactionEntry,
     MessageEntry,
     ModelChangeEntry,
     SessionEntry,
@@ -171,6 +172,41 @@ class SessionManager:
         async with self._changing:
             if self._name != name:
                 await self._append([SessionInfoEntry(name=name, **self._place())])
+
+    def newest_first(self) -> Iterator[SessionEntry]:
+        """The present branch from its end, without looking further than it is read."""
+        seen: set[str] = set()
+        entry_id = self._leaf_id
+        while entry_id is not None and entry_id not in seen and entry_id in self._tree:
+            seen.add(entry_id)
+            yield self._tree[entry_id]
+            entry_id = self._tree[entry_id].parent_id
+
+    async def compact(
+        self, summary: str, *, first_kept_entry_id: str, tokens_before: int, since: str, details: Any = None, from_hook: bool = False
+    ) -> CompactionEntry:
+        """Let a summary stand for what is before ``first_kept_entry_id``.
+
+        Args:
+            since: the leaf for which it was written; what has been appended after it stays.
+
+        Raises:
+            ValueError: the session has gone to another branch meanwhile.
+        """
+        async with self._changing:
+            ids = {entry.id for entry in self.newest_first()}
+            if since not in ids or first_kept_entry_id not in ids:
+                raise ValueError("the summary was written for another branch")
+            entry = CompactionEntry(
+                summary=summary,
+                first_kept_entry_id=first_kept_entry_id,
+                tokens_before=tokens_before,
+                details=details,
+                from_hook=from_hook,
+                **self._place(),
+            )
+            await self._append([entry])
+            return entry
 
     async def branch_to(self, entry_id: str | None) -> None:
         """Go on from ``entry_id``, None from before the first entry. What came after it stays in the tree.
