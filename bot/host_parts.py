@@ -2,26 +2,44 @@
 
 import os
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from random import Random
 
 from bot.config import Config
+from bot.config.host_sections import HookSection
 from bot.settings import ChatSettings
 from bot.zones import machine_zone
 from channels.web import UploadStore, WebChannel
 from features.agent import AgentSessionFactory, RetryOptions
 from features.contracts.chat import ChatChannel, ChatSender
 from features.contracts.clock import Clock
+from features.contracts.database import Database
 from features.contracts.processes import ProcessSpawnHook, SecretRedactor
 from features.contracts.sessions import SessionStore
+from features.extensions import ExtensionCatalogue, ExtensionChoices, ExtensionLoader
+from features.hooks import Hook, Hooks
 from features.models import ModelOverride, ModelRegistry, ProviderConfig
 from features.processes import ProcessPolicyOptions, ProcessRunner, ProcessSpawnPolicy
 from features.system_prompt import SystemPromptBuilder
 from features.tools import ToolOptions, ToolRegistry
 
-__all__ = ["default_settings", "make_channels", "make_models", "make_sessions", "make_tools"]
+__all__ = [
+    "BUILT_IN",
+    "default_settings",
+    "hook_argv",
+    "make_channels",
+    "make_extensions",
+    "make_hooks",
+    "make_models",
+    "make_processes",
+    "make_sessions",
+    "make_tools",
+]
 
 _MODEL_CALLS_AT_ONCE = 256
 CONSOLE = "console"
+BUILT_IN = ("approvals", "hooks", "pins")
+"""Names of the host's own extensions, which no other may take."""
 
 
 def default_settings(config: Config) -> ChatSettings:
@@ -83,8 +101,29 @@ def make_sessions(
     )
 
 
-def make_tools(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHook | None) -> Callable[[ChatSender], ToolRegistry]:
-    """What makes the tools of one session."""
+def make_hooks(config: Config, processes: ProcessRunner, redactor: SecretRedactor, *, clock: Clock, ids: Callable[[], str]) -> Hooks:
+    hooks = [
+        Hook(event=hook.event, argv=hook_argv(config, hook), url=hook.url, timeout=timedelta(seconds=hook.timeout_s))
+        for hook in config.hooks
+    ]
+    return Hooks(hooks, processes=processes, redactor=redactor, clock=clock, ids=ids)
+
+
+def hook_argv(config: Config, hook: HookSection) -> tuple[str, ...]:
+    """A relative path is relative to the configuration; a bare name is looked for on the PATH."""
+    if not hook.command or "/" not in hook.command[0]:
+        return hook.command
+    return (str(config.base / hook.command[0]), *hook.command[1:])
+
+
+def make_extensions(config: Config, database: Database, *, clock: Clock) -> ExtensionCatalogue:
+    """Without anything loaded yet."""
+    section = config.extensions
+    loader = ExtensionLoader(config=section.config, disabled=section.disabled, taken=BUILT_IN)
+    return ExtensionCatalogue(loader, ExtensionChoices(database, clock), paths=section.paths)
+
+
+def make_processes(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHook | None) -> ProcessRunner:
     section = config.processes
     policy = ProcessSpawnPolicy(
         ProcessPolicyOptions(inherit=section.inherit, allow=section.allow, deny=section.deny),
@@ -92,14 +131,18 @@ def make_tools(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHo
         environ=os.environ,
         hooks=() if sandbox is None else (sandbox,),
     )
-    processes = ProcessRunner(policy, redactor)
+    return ProcessRunner(policy, redactor)
+
+
+def make_tools(config: Config, processes: ProcessRunner, *, sandboxed: bool) -> Callable[[ChatSender], ToolRegistry]:
+    """What makes the tools of one session."""
 
     def tools(send: ChatSender) -> ToolRegistry:
         return ToolRegistry.built_in(
             ToolOptions(
                 processes=processes,
                 send=send,
-                sandboxed=sandbox is not None,
+                sandboxed=sandboxed,
                 disabled=config.tools.disabled,
                 bash_timeout_s=config.tools.bash_timeout_s,
                 max_result_bytes=config.tools.max_result_bytes,

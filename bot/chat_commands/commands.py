@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from bot.chat_commands.access_commands import pair
 from bot.chat_commands.basics import help_, start, status, stop
 from bot.chat_commands.context import CommandContext
+from bot.chat_commands.extension_commands import extensions, reload
 from bot.chat_commands.model_commands import model, thinking
 from bot.chat_commands.session_commands import delete, name, new, resume, sessions
 from bot.chat_commands.setting_commands import busy, settings, timezone, verbose
@@ -36,6 +37,8 @@ def chat_commands() -> list[Command[CommandContext]]:
         _command("verbose", "[off|status|full]", "How much of my work you see.", verbose),
         _command("usage", "[day|week|month]", "Tokens and money that this chat used.", usage),
         _command("settings", "", "This chat's settings, as buttons.", settings),
+        _command("extensions", "[reload|trust|disable|enable]", "What extends me here, and whether it runs.", extensions),
+        _command("reload", "", "Loads the extensions again.", reload, owner_only=True),
         _command("pair", "[CODE]", "Admits the person with this code, or this group.", pair, control=True, owner_only=True),
     ]
 

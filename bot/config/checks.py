@@ -7,8 +7,10 @@ from urllib.parse import urlsplit
 
 from bot.config.config import Config
 from bot.config.errors import ConfigurationError
+from bot.config.host_sections import HookSection
 from bot.zones import is_zone, near_zones
 from features.contracts.chat import Address
+from features.contracts.extension_events import EXTENSION_EVENTS
 
 __all__ = ["SERVED_PROVIDER_KINDS", "check", "held_back_tools", "warnings_of"]
 
@@ -24,6 +26,7 @@ _GROUP = {
     "telegram": (re.compile(r"-[1-9]\d*"), "telegram:-100123 (the numeric id of the group)"),
     "slack": (re.compile(r"[A-Z0-9]+/[A-Z0-9]+"), "slack:T0123/C0456 (the ids, not the names)"),
 }
+_LONGEST_HOOK_S = 600
 _QUIET = re.compile(r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d")
 
 
@@ -119,6 +122,7 @@ def _check_services(config: Config) -> None:
         _check_either(f"mcp.servers.{name}", command=server.command, url=server.url)
     for i, hook in enumerate(config.hooks):
         _check_either(f"hooks[{i}]", command=hook.command, url=hook.url)
+        _check_hook(f"hooks[{i}]", hook)
     for name, webhook in config.webhooks.items():
         try:
             Address.parse(webhook.chat)
@@ -129,6 +133,16 @@ def _check_services(config: Config) -> None:
             raise ConfigurationError(f'language_servers.{name}.command is empty. Write it as a list, like ["pylsp"].')
     if config.observability.otlp_endpoint:
         _check_url("observability.otlp_endpoint", config.observability.otlp_endpoint, ("http", "https"))
+
+
+def _check_hook(key: str, hook: HookSection) -> None:
+    events = [event.name for event in EXTENSION_EVENTS]
+    if hook.event not in events:
+        near = get_close_matches(hook.event.lower().replace("-", "_"), events, n=1, cutoff=0.5)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Use one of: {', '.join(events)}."
+        raise ConfigurationError(f"{key}.event is {hook.event!r}, and there is no such event. {hint}")
+    if not 0 < hook.timeout_s <= _LONGEST_HOOK_S:
+        raise ConfigurationError(f"{key}.timeout_s is {hook.timeout_s:g}; it must be above 0 and at most {_LONGEST_HOOK_S}.")
 
 
 def _check_either(key: str, *, command: tuple[str, ...], url: str) -> None:
@@ -186,8 +200,6 @@ def _switched_on_for_later(config: Config) -> Iterator[tuple[str, str]]:
         ("calendar.backend", config.calendar.backend == "google", "Google Calendar"),
         ("mcp.servers", config.mcp.servers, "MCP"),
         ("a2a.enabled", config.a2a.enabled, "A2A"),
-        ("extensions.paths", config.extensions.paths, "extensions"),
-        ("hooks", config.hooks, "hooks"),
         ("webhooks", config.webhooks, "webhooks"),
         ("language_servers", config.language_servers, "language servers"),
         ("observability.otlp_endpoint", config.observability.otlp_endpoint, "OpenTelemetry export"),

@@ -21,6 +21,7 @@ from bot.delivery.errands import FULL_DISK_DELAY_S, Errands
 from bot.delivery.inbox import StoredMessage, UnfinishedTurn
 from bot.delivery.outbox import CutRun
 from bot.delivery.wording import STOPPED
+from bot.extension_texts import extension_news
 from bot.settings import ChatSettings
 from features.agent import AgentSession
 from features.contracts.chat import Address, Button
@@ -28,6 +29,7 @@ from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyE
 from features.contracts.events import SessionEvent
 from features.contracts.models import ThinkingLevel
 from features.contracts.sessions import SessionSummary
+from features.extensions import LoadedExtension
 
 __all__ = ["Conversation", "ConversationStatus", "StopReport"]
 
@@ -290,9 +292,12 @@ class Conversation:
         self._pending.take_back(session.take_queued())
         self._wake()
 
-    def _opened(self, session: AgentSession) -> None:
+    def _opened(self, session: AgentSession, news: Sequence[LoadedExtension]) -> None:
         for notice in session.notices:
-            self._errands.start(self.say(notice), name=f"notice {self.address}")
+            self._errands.start(self._voice.aside(notice), name=f"notice {self.address}")
+        if news:
+            text, buttons = extension_news(news)
+            self._errands.start(self._voice.aside(text, buttons=buttons), name=f"extensions {self.address}")
 
     def _heard(self, event: SessionEvent) -> None:
         self._runs.on_event(event)
@@ -336,6 +341,11 @@ class Conversation:
 
     async def list_sessions(self) -> list[SessionSummary]:
         return await self._seat.list()
+
+    async def extensions(self) -> Sequence[LoadedExtension]:
+        """Those of this address's session. What has changed is taken up first, if nothing goes on."""
+        self.last_used = self._services.clock.monotonic()
+        return await self._seat.extensions()
 
     async def stop(self) -> StopReport:
         """Stop what is going on, at once; what waits is kept and answered next."""

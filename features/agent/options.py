@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from features.contracts.agent import EntryJournal, Spending
+from features.contracts.extensions import ExtensionSpec
 from features.contracts.models import ThinkingLevel
 from features.contracts.tools import ToolContext
 from features.tools import ToolRegistry
@@ -33,8 +34,9 @@ class AgentSessionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     ``session_id`` None opens the scope's current session and makes one where there is none; ``new`` makes one in any case, called
     ``name``. ``model`` and ``thinking`` serve a session that has none of its own yet. ``chat`` is a sentence about the chat for the system
-    prompt. In ``tool_context`` the session's id is filled in by the factory, and whether an owner speaks by each run. ``keep_verbatim``
-    gives texts that stand word for word in every summary, as they are by then: what is open and must not be forgotten.
+    prompt. ``extensions`` are activated in their order. In ``tool_context`` the session's id is filled in by the factory, and whether an
+    owner speaks by each run. ``keep_verbatim`` gives texts that stand word for word in every summary, as they are by then: what is open
+    and must not be forgotten.
     """
 
     scope: str
@@ -49,5 +51,6 @@ class AgentSessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     journal: EntryJournal | None = None
     spending: Spending | None = None
     keep_verbatim: Callable[[], Sequence[str]] | None = None
+    extensions: tuple[ExtensionSpec, ...] = ()
     steering_mode: QueueMode = "one"
     follow_up_mode: QueueMode = "one"

@@ -212,9 +212,11 @@ Activate = Callable[[ExtensionApi], Awaitable[None]]
 
 
 class ExtensionSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """An extension as the host knows it. ``origin`` says where it came from; ``priority`` higher is asked earlier."""
+    """An extension as the host knows it. ``origin`` says where it came from; ``priority`` higher is asked earlier; ``config`` is the
+    extension's own table of the configuration."""
 
     name: str
     activate: Activate
     origin: str = "built in"
     priority: int = 0
+    config: Mapping[str, Any] = {}

@@ -8,7 +8,7 @@ import pytest
 
 from bot.access import ACCESS_MIGRATIONS, Access
 from bot.chat_commands import CommandContext, CommandServices, chat_commands
-from bot.chat_commands.testing import FixedModels, FixedUsage, NotedConversation
+from bot.chat_commands.testing import FixedModels, FixedUsage, NotedConversation, NotedExtensions
 from bot.config.chat_sections import AccessSection
 from bot.settings import SETTINGS_MIGRATIONS, ChatSettings, SettingsStore
 from features.commands import CommandRegistry
@@ -34,6 +34,7 @@ class Chat:
     usage: FixedUsage
     clock: FakeClock
     health: dict[str, ChannelHealth]
+    desk: NotedExtensions
     conversation: NotedConversation = field(default_factory=lambda: NotedConversation(Address("telegram", "1", "7")))
 
     async def says(self, text: str, by: Person = OWNER, *, group: bool = False) -> str:
@@ -71,14 +72,16 @@ async def chat() -> AsyncIterator[Chat]:
     )
     models, usage = FixedModels(list(MODELS)), FixedUsage()
     health: dict[str, ChannelHealth] = {}
+    desk = NotedExtensions()
     services = CommandServices(
         models=models,
         settings=SettingsStore(database, defaults),
         usage=usage,
         access=access,
+        extensions=desk,
         channels_health=lambda: health,
         registry=CommandRegistry(chat_commands()),
         clock=clock,
     )
-    yield Chat(services=services, models=models, usage=usage, clock=clock, health=health)
+    yield Chat(services=services, models=models, usage=usage, clock=clock, health=health, desk=desk)
     database.close()

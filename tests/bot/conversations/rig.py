@@ -16,6 +16,7 @@ from bot.conversations.services import ConversationServices
 from bot.conversations.session_seat import SessionOpener
 from bot.delivery import Inbox, Outbox, StoredMessage
 from bot.migrations import all_migrations
+from bot.place_extensions import PlaceExtensions
 from bot.settings import ChatSettings, SettingsStore
 from bot.testing import LoopbackChannel, LoopbackChat
 from channels.web import UploadStore
@@ -28,6 +29,7 @@ from features.contracts.events import SessionEvent
 from features.contracts.messages import UserMessage, message_text
 from features.contracts.models import Model
 from features.contracts.testing import FakeClock, sequential_ids
+from features.extensions import ExtensionCatalogue, ExtensionChoices, ExtensionLoader
 from features.processes import SecretRedactor
 from features.sessions import DatabaseSessionStore
 from features.storage import Database
@@ -72,9 +74,11 @@ class Rig:
         workspaces = Workspaces(folder / "workspaces")
         registry: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
         usage = UsageLedger(database, clock)
+        catalogue = ExtensionCatalogue(ExtensionLoader(), ExtensionChoices(database, clock), entry_points=False)
+        self.extensions = PlaceExtensions(catalogue, workspaces, may_have_own=lambda place: True)
         command_services = CommandServices(
-            models=_Models(models), settings=self.settings, usage=usage, access=self.access, channels_health=dict, registry=registry,
-            clock=clock,
+            models=_Models(models), settings=self.settings, usage=usage, access=self.access, extensions=self.extensions,
+            channels_health=dict, registry=registry, clock=clock,
         )  # fmt: skip
 
         def context(conversation: Conversation, sender: Person, owner: bool, group: bool) -> CommandContext:
@@ -97,6 +101,7 @@ class Rig:
                     clock=clock,
                     tools=lambda send: ToolRegistry([self.tool]),
                     post=self.outbox.post,
+                    extensions=self.extensions,
                 ),
                 channels=channels,
                 attachments=Attachments(workspaces, UploadStore(folder / "uploads"), clock),
