@@ -30,11 +30,19 @@ class Transcript:
     """
 
     def __init__(
-        self, manager: SessionManager, *, model: Model, thinking: ThinkingLevel, journal: EntryJournal | None, ids: Callable[[], str]
-    ):
+        self,
+        manager: SessionManager,
+        *,
+        model: Model,
+        thinking: ThinkingLevel,
+        journal: EntryJournal | None,
+        ids: Callable[[], str],
+        render: Callable[[CustomMessage], str] = message_text,
+    ) -> None:
         self.manager = manager
         self._journal = journal
         self._ids = ids
+        self._render = render
         self._writing = asyncio.Lock()
         self._model = (model.provider, model.id)
         self._thinking = thinking
@@ -60,7 +68,7 @@ class Transcript:
                 for entry in chained
                 if entry.id in sources
                 and self._journal is not None
-                and (work := self._journal(run_id, entry, sources[entry.id])) is not None
+                and (work := self._journal(run_id, self._as_read(entry), sources[entry.id])) is not None
             ]
             await self.manager.append(chained, also=_together(works))
             self._model_unsaved = self._thinking_unsaved = False
@@ -94,6 +102,23 @@ class Transcript:
                 details=details,
                 from_hook=from_hook,
             )
+
+    async def set_label(self, entry_id: str, label: str) -> None:
+        """
+        Raises:
+            KeyError: there is no such entry.
+        """
+        async with self._writing:
+            await self.manager.set_label(entry_id, label)
+
+    async def add_custom(self, custom_type: str, data: Any) -> str:
+        """Store an entry that no model reads; gives its id."""
+        async with self._writing:
+            return await self.manager.add_custom(custom_type, data)
+
+    def choose(self, model: Model) -> None:
+        """Begin with another model than was given; nothing may have been stored yet."""
+        self._model = (model.provider, model.id)
 
     def unanswered_calls(self) -> list[ToolCall]:
         """The calls at the end of the branch that have no result, as a crash leaves them behind."""

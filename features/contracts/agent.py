@@ -5,7 +5,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from features.contracts.messages import AssistantMessage, ImageBlock, Usage
+from features.contracts.messages import AssistantMessage, CustomMessage, ImageBlock, Usage
 from features.contracts.sessions import SessionEntry, TransactionWork
 from features.contracts.stream import FailureKind
 
@@ -17,7 +17,8 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
     ``source_ids`` are the host's ids of the messages it is made of; the entry that holds the prompt carries them, so that a message is
     never put in twice. ``timestamp`` is Unix ms, the time it was sent. ``owner`` says whether an owner of the host said it.
-    ``heard`` says that the extensions have had their say about it (``AgentSession.hear``).
+    ``heard`` says that the extensions have had their say about it (``AgentSession.hear``). ``custom`` is an extension's message, which is
+    stored in place of the text. A prompt of an extension without anything in it asks for a run with what is in the conversation already.
     """
 
     text: str
@@ -27,6 +28,11 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     owner: bool = False
     source: Literal["person", "extension", "job"] = "person"
     heard: bool = False
+    custom: CustomMessage | None = None
+
+    @property
+    def empty(self) -> bool:
+        return not (self.text or self.images or self.custom)
 
 
 class RunFailure(msgspec.Struct, frozen=True, kw_only=True):

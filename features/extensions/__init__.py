@@ -17,6 +17,7 @@ from features.extensions.choices import EXTENSION_MIGRATIONS, ExtensionChoices
 from features.extensions.extension_runner import ExtensionRunner
 from features.extensions.loaded import LoadedExtension, LoadedExtensions
 from features.extensions.loading import ExtensionLoader, FoundExtension
+from features.extensions.spawning import session_spawn_hook
 
 __all__ = [
     "EXTENSION_MIGRATIONS",
@@ -28,4 +29,5 @@ __all__ = [
     "FoundExtension",
     "LoadedExtension",
     "LoadedExtensions",
+    "session_spawn_hook",
 ]

@@ -1,4 +1,4 @@
-"""What extensions keep on the branch: their state, their texts for the model, and which tools are off.
+"""What extensions keep on the branch: their state, and their texts for the model.
 
 Each change is a custom entry, so that it follows the branch: whoever goes back to an earlier entry finds what held then.
 """
@@ -14,12 +14,11 @@ from features.contracts.clock import unix_ms
 from features.contracts.messages import CustomMessage, Message
 from features.contracts.sessions import CustomEntry, SessionEntry
 
-__all__ = ["BranchState", "StatePort"]
+__all__ = ["RESERVED", "BranchState", "StatePort"]
 
 RESERVED = "pumice."
 _STATE = "pumice.state"
 _MODEL_CONTEXT = "pumice.model_context"
-_TOOLS_OFF = "pumice.tools_off"
 _MAX_KEY_CHARS = 256
 _MAX_ENTRY_BYTES = 64 * 1024
 _MAX_EXTENSION_BYTES = 4 * 1024 * 1024
@@ -53,7 +52,6 @@ class BranchState:
         self._seen: Sequence[Message] | None = None
         self._values: dict[tuple[str, str], bytes] = {}
         self._contexts: dict[tuple[str, str], tuple[Place, str, int]] = {}
-        self._tools_off: tuple[str, ...] = ()
 
     # State
 
@@ -67,18 +65,16 @@ class BranchState:
         raw = self._written(value)
         value = msgspec.json.decode(raw)
         self._follow()
-        if self._values.get((extension, key)) == raw:
+        present = self._values.get((extension, key), b"")
+        if present == raw:
             return
-        self._check_room(extension, len(raw), key)
-        await self._port.add_entry(_STATE, {"extension": extension, "key": key, "value": value})
-        self._follow()
-        self._values[extension, key] = raw
+        self._check_room(extension, len(raw), len(present))
+        if await self._add(_STATE, {"extension": extension, "key": key, "value": value}):
+            self._values[extension, key] = raw
 
     async def delete(self, extension: str, key: str) -> None:
         self._follow()
-        if (extension, key) in self._values:
-            await self._port.add_entry(_STATE, {"extension": extension, "key": key, "deleted": True})
-            self._follow()
+        if (extension, key) in self._values and await self._add(_STATE, {"extension": extension, "key": key, "deleted": True}):
             self._values.pop((extension, key), None)
 
     # What the model reads
@@ -97,10 +93,9 @@ class BranchState:
             assert isinstance(text, str)
             if present is not None and present[:2] == (place, text):
                 return
-            self._check_room(extension, len(text.encode()), id)
-        await self._port.add_entry(_MODEL_CONTEXT, {"extension": extension, "id": id, "text": text, "place": place})
-        self._follow()
-        self._take_context(extension, id, text, place, self._now())
+            self._check_room(extension, len(text.encode()), 0 if present is None else len(present[1].encode()))
+        if await self._add(_MODEL_CONTEXT, {"extension": extension, "id": id, "text": text, "place": place}):
+            self._take_context(extension, id, text, place, self._now())
 
     def system_prompt_sections(self, extensions: frozenset[str]) -> list[str]:
         self._follow()
@@ -109,32 +104,28 @@ class BranchState:
     def context_messages(self, extensions: frozenset[str]) -> list[Message]:
         self._follow()
         return [
-            CustomMessage(custom_type=f"{owner}.{id}", content=text, display=False, timestamp=timestamp)
-            for (owner, id), (place, text, timestamp) in self._contexts.items()
+            CustomMessage(custom_type=f"{owner}.{context}", content=text, display=False, timestamp=timestamp)
+            for (owner, context), (place, text, timestamp) in self._contexts.items()
             if place == "message" and owner in extensions
         ]
 
-    # Tools
-
-    @property
-    def tools_off(self) -> tuple[str, ...]:
-        self._follow()
-        return self._tools_off
-
-    async def set_tools_off(self, names: Sequence[str]) -> None:
-        if tuple(names) != self.tools_off:
-            await self._port.add_entry(_TOOLS_OFF, {"names": list(names)})
-            self._follow()
-            self._tools_off = tuple(names)
+    async def append(self, custom_type: str, data: Any) -> str:
+        """An entry of an extension's own, for whoever looks at the branch; gives its id."""
+        return await self._port.add_entry(custom_type, msgspec.json.decode(self._written(data)))
 
     # The branch
+
+    async def _add(self, custom_type: str, data: Any) -> bool:
+        """Store a change; False where the branch has become another one meanwhile, and is read anew."""
+        await self._port.add_entry(custom_type, data)
+        return self._port.messages is self._seen
 
     def _follow(self) -> None:
         """Read the branch, if it is another one than before."""
         if self._port.messages is self._seen:
             return
         self._seen = self._port.messages
-        self._values, self._contexts, self._tools_off = {}, {}, ()
+        self._values, self._contexts = {}, {}
         for entry in self._port.branch():
             if isinstance(entry, CustomEntry) and entry.custom_type.startswith(RESERVED):
                 self._replay(entry)
@@ -147,8 +138,6 @@ class BranchState:
                 self._values[extension, key] = _encode(value)
             case "pumice.model_context", {"extension": str(extension), "id": str(id), "text": str() | None as text, "place": place}:
                 self._take_context(extension, id, text, "system_prompt" if place == "system_prompt" else "message", _time(entry))
-            case "pumice.tools_off", {"names": list(names)}:
-                self._tools_off = tuple(name for name in names if isinstance(name, str))
             case _:
                 pass  # of a later version, or not ours
 
@@ -168,9 +157,9 @@ class BranchState:
             raise ValueError(f"{len(raw)} bytes are more than the {_MAX_ENTRY_BYTES} that one entry may have")
         return raw
 
-    def _check_room(self, extension: str, size: int, name: str) -> None:
-        held = sum(len(raw) for (owner, key), raw in self._values.items() if owner == extension and key != name)
-        held += sum(len(text) for (owner, id), (_, text, _) in self._contexts.items() if owner == extension and id != name)
+    def _check_room(self, extension: str, size: int, replaced: int) -> None:
+        held = sum(len(raw) for (owner, _), raw in self._values.items() if owner == extension) - replaced
+        held += sum(len(text.encode()) for (owner, _), (_, text, _) in self._contexts.items() if owner == extension)
         if held + size > _MAX_EXTENSION_BYTES:
             raise ValueError(f"this extension keeps {held} bytes here already; {_MAX_EXTENSION_BYTES} are all that it may")
 

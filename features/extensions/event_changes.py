@@ -1,7 +1,7 @@
 """What a handler may change of an event, and what of that is taken back.
 
-A transform handler works on a copy of its own. Once it has returned, each field that it may change is looked at; all of them are taken over,
-or none.
+A transform handler works on a copy of its own. Once it has returned, each field that it may change is looked at; all of them are taken
+over, or none.
 """
 
 import copy
@@ -54,7 +54,7 @@ class WrongChange(Exception):
 
 
 def working_copy(event: E) -> E:
-    """The event for one handler of the transform class. A list of the conversation's messages is a list of its own, the messages are not."""
+    """The event for one handler of the transform class. A list of messages is a list of its own, the messages are not."""
     made = copy.copy(event)
     if isinstance(made, ContextBuilding):
         made.messages = list(made.messages)
@@ -84,7 +84,7 @@ def check_gate(event: GateEvent) -> None:
     Raises:
         WrongChange: something of it is not what it has to be; the gate says no then.
     """
-    _is(event.refusal is None or isinstance(event.refusal, str), "refusal is no text")
+    _is(_maybe(event.refusal, str), "refusal is no text")
     match event:
         case ToolCalled():
             _is(_named(event.arguments), "arguments are no dict with names as keys")
@@ -93,9 +93,9 @@ def check_gate(event: GateEvent) -> None:
             _is(isinstance(spawn.cwd, Path), "cwd is no Path")
             _is(_named(spawn.environment) and _texts(list(spawn.environment.values())), "environment is no dict of texts")
         case BeforeTree():
-            _is(isinstance(event.instructions, str) and _maybe(event.label, str) and _maybe(event.summary, str), "a field is no text")
+            _is(_text(event.instructions) and _maybe(event.label, str) and _maybe(event.summary, str), "a field is no text")
         case BeforeCompaction():
-            _is(_maybe(event.summary, str) and isinstance(event.first_kept_entry_id, str), "a field is no text")
+            _is(_maybe(event.summary, str) and _text(event.first_kept_entry_id), "a field is no text")
         case _:
             pass
 
@@ -103,14 +103,14 @@ def check_gate(event: GateEvent) -> None:
 # --- per event: the fields that are taken over -----------------------------------------------------------------------------------------
 
 
-def _input(event: InputReceived, left: InputReceived) -> dict[str, Any]:
+def _input(event: InputReceived, left: Any) -> dict[str, Any]:
     _is(isinstance(left.text, str), "text is no text")
     _is(_all(left.images, ImageBlock), "images are no ImageBlocks")
     _is(isinstance(left.handled, bool) and _maybe(left.reply, str), "mark_handled takes a text or nothing")
     return {"text": left.text, "images": tuple(left.images), "handled": left.handled, "reply": left.reply}
 
 
-def _start(event: BeforeAgentStart, left: BeforeAgentStart) -> dict[str, Any]:
+def _start(event: BeforeAgentStart, left: Any) -> dict[str, Any]:
     _is(isinstance(left.system_prompt, str), "system_prompt is no text")
     _is(isinstance(left.added, list) and left.added[: len(event.added)] == event.added, "messages of others are not to be taken away")
     for item in left.added:
@@ -121,18 +121,18 @@ def _start(event: BeforeAgentStart, left: BeforeAgentStart) -> dict[str, Any]:
     return {"system_prompt": left.system_prompt, "added": left.added}
 
 
-def _turn(event: TurnEnded, left: TurnEnded) -> dict[str, Any]:
+def _turn(event: TurnEnded, left: Any) -> dict[str, Any]:
     _is(isinstance(left.stop_after, bool), "stop_after is True or False")
     return {"stop_after": left.stop_after}
 
 
-def _context(event: ContextBuilding, left: ContextBuilding) -> dict[str, Any]:
+def _context(event: ContextBuilding, left: Any) -> dict[str, Any]:
     _is(isinstance(left.messages, list), "messages are no list")
     _legal(left.messages, event.messages)
     return {"messages": left.messages}
 
 
-def _request(event: BeforeProviderRequest, left: BeforeProviderRequest) -> dict[str, Any]:
+def _request(event: BeforeProviderRequest, left: Any) -> dict[str, Any]:
     base, new = event.request, left.request
     _is(isinstance(new, ModelRequest), "request is no ModelRequest")
     _is(left.model == event.model, "the model of a request stays")
@@ -147,12 +147,12 @@ def _request(event: BeforeProviderRequest, left: BeforeProviderRequest) -> dict[
     return {"request": msgspec.structs.replace(new, messages=list(new.messages), tools=list(new.tools))}
 
 
-def _provider_headers(event: BeforeProviderHeaders, left: BeforeProviderHeaders) -> dict[str, Any]:
+def _provider_headers(event: BeforeProviderHeaders, left: Any) -> dict[str, Any]:
     _is(_headers(left.headers), "headers are no dict of texts on one line")
     return {"headers": left.headers}
 
 
-def _payload(event: BeforeProviderPayload, left: BeforeProviderPayload) -> dict[str, Any]:
+def _payload(event: BeforeProviderPayload, left: Any) -> dict[str, Any]:
     _is(_named(left.payload), "payload is no dict")
     try:
         msgspec.json.encode(left.payload)
@@ -161,7 +161,7 @@ def _payload(event: BeforeProviderPayload, left: BeforeProviderPayload) -> dict[
     return {"payload": left.payload}
 
 
-def _ending(event: MessageEnding, left: MessageEnding) -> dict[str, Any]:
+def _ending(event: MessageEnding, left: Any) -> dict[str, Any]:
     old, new = event.message, left.message
     _is(type(new) is type(old), "the role of a message stays")
     if isinstance(new, AssistantMessage) and isinstance(old, AssistantMessage):
@@ -177,13 +177,13 @@ def _ending(event: MessageEnding, left: MessageEnding) -> dict[str, Any]:
     return {"message": new}
 
 
-def _result(event: ToolResulted, left: ToolResulted) -> dict[str, Any]:
+def _result(event: ToolResulted, left: Any) -> dict[str, Any]:
     _is(isinstance(left.content, list) and _all(left.content, TextBlock, ImageBlock), "content is no list of blocks")
     _is(isinstance(left.is_error, bool), "is_error is True or False")
     return {"content": left.content, "details": left.details, "is_error": left.is_error}
 
 
-def _resources(event: ResourcesDiscovered, left: ResourcesDiscovered) -> dict[str, Any]:
+def _resources(event: ResourcesDiscovered, left: Any) -> dict[str, Any]:
     _is(_all(left.skill_paths, Path) and _all(left.template_paths, Path), "a path is no Path")
     return {"skill_paths": list(left.skill_paths), "template_paths": list(left.template_paths)}
 
@@ -240,6 +240,10 @@ def _is_storable(message: Message) -> bool:
 
 def _whole(number: Any, model: Model) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= model.max_output
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _named(value: Any) -> bool:

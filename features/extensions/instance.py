@@ -6,25 +6,21 @@ from features.contracts.extensions import ExtensionSpec
 
 __all__ = ["Instance"]
 
-
-
 _MAX_REGISTRATIONS = 128
-_MAX_FAILURES_IN_A_ROW = 3
-
 
 
 class Instance:
-    """What it has registered, how it fares, and its end.
+    """What it has registered, and its end.
 
     While it is activating, a registration is only noted; ``commit`` carries all of them out. What takes one back works before and after.
+    ``state`` is ``activating``, ``active``, or in words why it is neither.
     """
 
     def __init__(self, spec: ExtensionSpec, order: int) -> None:
         self.spec = spec
         self.name = spec.name
         self.order = order
-        self.state: str = "activating"
-        self._failures = 0
+        self.state = "activating"
         self._noted: dict[object, Callable[[], Callable[[], None]]] = {}
         self._undo: dict[object, Callable[[], None]] = {}
 
@@ -79,11 +75,3 @@ class Instance:
     def check_alive(self) -> None:
         if self.state not in ("activating", "active"):
             raise RuntimeError(f"extension {self.name!r} is not at work in this session any more: {self.state}")
-
-    def succeeded(self) -> None:
-        self._failures = 0
-
-    def failed(self) -> bool:
-        """Count a failure; True where it is one too many."""
-        self._failures += 1
-        return self._failures >= _MAX_FAILURES_IN_A_ROW
