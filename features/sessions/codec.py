@@ -5,20 +5,47 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from features.contracts.sessions import SessionEntry, SessionHeader
+from features.contracts.sessions import (
+    BranchSummaryEntry,
+    CompactionEntry,
+    CustomEntry,
+    CustomMessageEntry,
+    LabelEntry,
+    MessageEntry,
+    ModelChangeEntry,
+    SessionEntry,
+    SessionHeader,
+    SessionInfoEntry,
+    ThinkingLevelChangeEntry,
+    UnknownEntry,
+)
+from features.sessions.json_line import changed, json_text, member
 
 __all__ = ["decode_entry", "decode_header", "encode", "well_formed"]
 
 R = TypeVar("R", bound=msgspec.Struct)
 
+_Known = (
+    MessageEntry
+    | ModelChangeEntry
+    | ThinkingLevelChangeEntry
+    | CompactionEntry
+    | BranchSummaryEntry
+    | CustomEntry
+    | CustomMessageEntry
+    | LabelEntry
+    | SessionInfoEntry
+)
 # A tool may put anything into `details`; what JSON has no form for is kept as its text rather than failing the message.
 _encoder = msgspec.json.Encoder(enc_hook=str)
-_entries = msgspec.json.Decoder(SessionEntry)
+_entries = msgspec.json.Decoder(_Known)
 _headers = msgspec.json.Decoder(SessionHeader)
 
 
 def encode(record: msgspec.Struct) -> str:
     """JSON on one line; lone surrogates become U+FFFD."""
+    if isinstance(record, UnknownEntry):
+        return _unknown_line(record)
     try:
         return _encoder.encode(record).decode()
     except UnicodeEncodeError:
@@ -35,7 +62,7 @@ def well_formed(record: R) -> R:
 
 
 def decode_entry(text: str) -> SessionEntry | None:
-    """None where nothing can be made of it: damaged, or of a kind that this version does not know."""
+    """None where nothing can be made of it."""
     try:
         return _entries.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -50,12 +77,32 @@ def decode_header(text: str) -> SessionHeader | None:
 
 
 def _salvaged(text: str) -> SessionEntry | None:
-    """Other programs escape lone surrogates (``\\ud800``), which is JSON but no text that msgspec takes."""
+    """Other programs escape lone surrogates (``\\ud800``), which is JSON but no text that msgspec takes, and have kinds of their own."""
     try:
-        entry: SessionEntry = msgspec.convert(_without_surrogates(json.loads(text)), SessionEntry)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+        read = json.loads(text)
+        if not isinstance(read, dict):
+            return None
+        fields = _without_surrogates(read)
+    except (ValueError, RecursionError):
         return None
+    try:
+        entry: SessionEntry = msgspec.convert(fields, _Known)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return _unknown(fields, text)
     return entry
+
+
+def _unknown(fields: dict[str, Any], text: str) -> UnknownEntry | None:
+    entry_id, parent_id, timestamp = fields.get("id"), fields.get("parentId"), fields.get("timestamp")
+    if not isinstance(fields.get("type"), str) or not isinstance(entry_id, str) or not isinstance(parent_id, str | None):
+        return None
+    return UnknownEntry(id=entry_id, parent_id=parent_id, timestamp=timestamp if isinstance(timestamp, str) else "", line=text)
+
+
+def _unknown_line(entry: UnknownEntry) -> str:
+    if json.loads(member(entry.line, "parentId") or "null") == entry.parent_id:
+        return entry.line
+    return changed(entry.line, {"parentId": json_text(entry.parent_id)})
 
 
 def _without_surrogates(value: Any) -> Any:
