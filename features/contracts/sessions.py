@@ -164,13 +164,15 @@ class SessionStore(Protocol):
       raises KeyError for a session that is not there and never changes an entry that is.
     - ``also`` needs a store that lives in the database; other stores raise ValueError.
     - ``set_leaf`` moves the leaf without an entry; None means before the first.
-    - ``load`` gives header, entries in the order they were appended, and the leaf; one query for the entries.
+    - ``load`` gives header, entries in the order they were appended, and the leaf; one query for the entries. The header's id is the
+      session's, whatever the line says.
     - ``current`` is the session that a scope talks in, the one last made current; None where there is none.
     - ``summary`` is what ``list`` has of one session, whatever its scope and age; None where there is none.
     - ``lines`` gives back the very lines that ``take_in`` was given; an entry that was appended is the line that pi would read.
     - ``take_in`` adds a session from its lines, as a whole or not at all. ``session_id`` counts and not the one in the header; it raises
       ValueError when it is taken. The session is nobody's current one.
-    - ``replace`` puts lines in the place of all that is stored of a session, as a whole or not at all.
+    - ``replace`` puts lines in the place of all that is stored of a session, as a whole or not at all. It raises ValueError when the
+      session is no longer what ``was`` says, so that nothing that was appended meanwhile is lost.
     - ``delete`` removes the session and its entries for good; deleting what is not there is False.
     """
 
@@ -201,6 +203,6 @@ class SessionStore(Protocol):
 
     async def take_in(self, scope: str, session_id: str, lines: SessionLines) -> None: ...
 
-    async def replace(self, session_id: str, lines: SessionLines) -> None: ...
+    async def replace(self, session_id: str, lines: SessionLines, *, was: SessionLines) -> None: ...
 
     async def delete(self, session_id: str) -> bool: ...

@@ -96,6 +96,8 @@ def _unknown(fields: dict[str, Any], text: str) -> UnknownEntry | None:
     entry_id, parent_id, timestamp = fields.get("id"), fields.get("parentId"), fields.get("timestamp")
     if not isinstance(fields.get("type"), str) or not isinstance(entry_id, str) or not isinstance(parent_id, str | None):
         return None
+    if "parentId" not in fields:  # where it hangs is not known
+        return None
     return UnknownEntry(id=entry_id, parent_id=parent_id, timestamp=timestamp if isinstance(timestamp, str) else "", line=text)
 
 

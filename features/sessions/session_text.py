@@ -24,8 +24,7 @@ class SessionText(msgspec.Struct, frozen=True, kw_only=True):
     """What was read of a session file.
 
     ``lines`` are of the present format, one for each of ``entries``. ``warnings`` say for a person what was damaged or left out.
-    ``faithful`` says that they are the file's own lines, so that nothing would change if they took the file's place but lines that nobody
-    can read.
+    ``faithful`` says that they are the file's own lines, and all of them.
     """
 
     header: SessionHeader
@@ -56,6 +55,7 @@ class _Reading:
         self._by_id: dict[str, int] = {}
         self._renamed: dict[str, str] = {}
         self._after_damage: set[int] = set()
+        self._stray = 0
         self._bad: list[int] = []
         self._duplicates = self._nameless = 0
         self._warnings: list[str] = []
@@ -66,9 +66,14 @@ class _Reading:
         number, header_line, header = self._header(texts, timestamp)
         version = _version(header_line)
         for index, text in enumerate(texts[number:], number + 1):
-            self._take(text, index, version)
-        if not self._entries and number == 0:
-            raise UserMustAct("this is no session file: it holds neither the header of a session nor an entry.")
+            if text.strip():
+                self._take(text, index, version)
+            elif self._lines:  # an empty line stays behind the one before, so that the same bytes come out again
+                self._lines[-1] += f"\n{text}"
+            else:
+                header_line += f"\n{text}"
+        if number == 0 and all(isinstance(entry, UnknownEntry) for entry in self._entries):
+            raise UserMustAct("this is no session file: it holds neither the header of a session nor an entry of one.")
         if version < FORMAT_VERSION:
             self._faithful = False
             self._warnings.insert(0, f"The file is in version {version} of the format; it was brought to version {FORMAT_VERSION}.")
@@ -97,7 +102,7 @@ class _Reading:
         if text.startswith("\ufeff"):
             text = text[1:]
             self._faithful = False
-        return text.split("\n")
+        return text.removesuffix("\n").split("\n")
 
     def _header(self, texts: list[str], timestamp: str) -> tuple[int, str, SessionHeader]:
         """How many lines the header takes, its line and what it says; made up where the file has none."""
@@ -121,8 +126,6 @@ class _Reading:
         return 0, json_text(msgspec.to_builtins(header)), header
 
     def _take(self, text: str, number: int, version: int) -> None:
-        if not text.strip():
-            return
         try:
             line = text if version >= FORMAT_VERSION else self._migrated(text, number, version)
             entry = decode_entry(line)
@@ -185,19 +188,24 @@ class _Reading:
         return line, entry
 
     def _join(self) -> None:
-        """Every entry's parent is there, and nobody is his own ancestor."""
-        orphans = 0
+        """Join what a damaged line tore apart, and cut circles; an entry that came without its parent stays as it is."""
+        joined: dict[str, str | None] = {}
+        count = 0
         for index, entry in enumerate(self._entries):
             if entry.parent_id is None or entry.parent_id in self._by_id:
                 continue
-            orphans += 1
-            # Behind a line that cannot be read stands what followed it: what was said before belongs to the conversation.
-            self._move(index, self._entries[index - 1].id if index and index in self._after_damage else None)
+            if index in self._after_damage:
+                # Behind a line that cannot be read stands what followed it: what was said before belongs to the conversation.
+                joined.setdefault(entry.parent_id, self._entries[index - 1].id if index else None)
+            if entry.parent_id in joined:
+                self._move(index, joined[entry.parent_id])
+                count += 1
+            else:
+                self._stray += 1
         circles = parents_in_circles(self._entries)
         for entry_id in circles:
             self._move(self._by_id[entry_id], None)
-        if orphans or circles:
-            count = orphans + len(circles)
+        if count := count + len(circles):
             self._warnings.append(f"{_many(count, 'entry', 'entries')} had lost what came before; they were joined to what is left of it.")
             self._faithful = False
 
@@ -212,7 +220,9 @@ class _Reading:
             self._warnings.append(f"{_many(self._nameless, 'entry', 'entries')} had no id or parent and got one.")
         if self._duplicates:
             self._warnings.append(f"{_many(self._duplicates, 'entry', 'entries')} had an id that was taken; repeated ones were dropped.")
-        self._faithful = self._faithful and not self._nameless and not self._duplicates
+        if self._stray:
+            self._warnings.append(f"{_many(self._stray, 'entry', 'entries')} of which what came before is not in the file.")
+        self._faithful = self._faithful and not self._nameless and not self._duplicates and not self._bad
         self._warnings += _remarks(self._entries)
 
     @property
