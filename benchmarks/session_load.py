@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from benchmarks.measure import percentile, report
 from features.contracts.database import Transaction
-from features.contracts.messages import AssistantMessage, TextBlock, ToolCall, ToolResultMessage, Usage, UserMessage
+from features.contracts.messages import AssistantMessage, TextBlock, ToolCall, ToolResultMessage, Usage, UserBlock, UserMessage
 from features.contracts.sessions import MessageEntry, SessionHeader
 from features.contracts.testing import FakeClock, sequential_ids
 from features.sessions import SESSION_MIGRATIONS, DatabaseSessionStore, SessionManager
@@ -69,18 +69,23 @@ def _entries() -> list[MessageEntry]:
     usage = Usage(input=1000, output=50, total_tokens=1050)
     entries = []
     for number in range(_ENTRIES):
-        at = 1_767_603_600_000 + number
-        messages: tuple[Callable[[], UserMessage | AssistantMessage | ToolResultMessage], ...] = (
-            lambda: UserMessage(content=_WORDS, timestamp=at),
-            lambda: _assistant(ToolCall(id=f"call-{number}", name="bash", arguments={"command": "ls -la"}), usage, at),
-            lambda: ToolResultMessage(
-                tool_call_id=f"call-{number - 1}", tool_name="bash", content=[TextBlock(text=_WORDS * 4)], is_error=False, timestamp=at
-            ),
-            lambda: _assistant(TextBlock(text=_WORDS * 2), usage, at),
-        )
         parent = f"e{number - 1}" if number else None
-        entries.append(MessageEntry(id=f"e{number}", parent_id=parent, timestamp=_TIME, message=messages[number % 4]()))
+        entries.append(MessageEntry(id=f"e{number}", parent_id=parent, timestamp=_TIME, message=_message(number, usage)))
     return entries
+
+
+def _message(number: int, usage: Usage) -> UserMessage | AssistantMessage | ToolResultMessage:
+    at = 1_767_603_600_000 + number
+    match number % 4:
+        case 0:
+            return UserMessage(content=_WORDS, timestamp=at)
+        case 1:
+            return _assistant(ToolCall(id=f"call-{number}", name="bash", arguments={"command": "ls -la"}), usage, at)
+        case 2:
+            content: list[UserBlock] = [TextBlock(text=_WORDS * 4)]
+            return ToolResultMessage(tool_call_id=f"call-{number - 1}", tool_name="bash", content=content, is_error=False, timestamp=at)
+        case _:
+            return _assistant(TextBlock(text=_WORDS * 2), usage, at)
 
 
 def _assistant(block: TextBlock | ToolCall, usage: Usage, at: int) -> AssistantMessage:

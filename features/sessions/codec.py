@@ -38,6 +38,7 @@ _Known = (
 )
 # A tool may put anything into `details`; what JSON has no form for is kept as its text rather than failing the message.
 _encoder = msgspec.json.Encoder(enc_hook=str)
+_LARGEST_WHOLE = 2**53  # every whole number up to it is a float
 _entries = msgspec.json.Decoder(_Known)
 _headers = msgspec.json.Decoder(SessionHeader)
 
@@ -77,12 +78,14 @@ def decode_header(text: str) -> SessionHeader | None:
 
 
 def _salvaged(text: str) -> SessionEntry | None:
-    """Other programs escape lone surrogates (``\\ud800``), which is JSON but no text that msgspec takes, and have kinds of their own."""
+    """Other programs escape lone surrogates (``\\ud800``), which is JSON but no text for msgspec, write whole numbers as ``1e3``, and have
+    kinds of their own.
+    """
     try:
         read = json.loads(text)
         if not isinstance(read, dict):
             return None
-        fields = _without_surrogates(read)
+        fields = _with_whole_numbers(_without_surrogates(read))
     except (ValueError, RecursionError):
         return None
     try:
@@ -114,4 +117,14 @@ def _without_surrogates(value: Any) -> Any:
         return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_without_surrogates(item) for item in value]
+    return value
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) <= _LARGEST_WHOLE else value
+    if isinstance(value, dict):
+        return {key: _with_whole_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_whole_numbers(item) for item in value]
     return value

@@ -1,7 +1,7 @@
 """One session in memory."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Self
 
 import msgspec
@@ -10,6 +10,8 @@ from features.contracts.clock import Clock
 from features.contracts.messages import AssistantMessage, CustomMessage, Message, ToolResultMessage, UserMessage
 from features.contracts.models import ThinkingLevel
 from features.contracts.sessions import (
+    BranchSummaryEntry,
+    LabelEntry,
     MessageEntry,
     ModelChangeEntry,
     SessionEntry,
@@ -21,8 +23,9 @@ from features.contracts.sessions import (
 )
 from features.sessions.codec import well_formed
 from features.sessions.context import BranchContext
+from features.sessions.fork import forked_lines
 from features.sessions.timestamps import iso_text
-from features.sessions.tree import EntryTree
+from features.sessions.tree import EntryTree, TreeNode
 
 __all__ = ["SessionManager"]
 
@@ -129,9 +132,24 @@ class SessionManager:
         """KeyError where there is none."""
         return self._tree[entry_id]
 
-    def branch(self) -> list[SessionEntry]:
-        """The present branch, root first."""
-        return self._tree.branch(self._leaf_id)
+    def branch(self, entry_id: str | None = None) -> list[SessionEntry]:
+        """The present branch, root first, or the one that ends in an entry.
+
+        Raises:
+            KeyError: there is no such entry.
+        """
+        if entry_id is None:
+            return self._tree.branch(self._leaf_id)
+        return self._tree.branch(self._tree[entry_id].id)
+
+    def tree(self) -> list[TreeNode]:
+        """All entries as a tree, with their labels."""
+        return self._tree.roots()
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Names of entries by their ids."""
+        return self._tree.labels
 
     def new_message_entry(self, message: UserMessage | AssistantMessage | ToolResultMessage | CustomMessage) -> MessageEntry:
         """Make an entry without storing it. Its place is the end of the branch at the time when ``append`` gets it."""
@@ -171,6 +189,49 @@ class SessionManager:
         async with self._changing:
             if self._name != name:
                 await self._append([SessionInfoEntry(name=name, **self._place())])
+
+    async def set_label(self, entry_id: str, label: str) -> None:
+        """Name an entry, on one line; an empty name takes it away.
+
+        Raises:
+            KeyError: there is no such entry.
+        """
+        label = " ".join(label.split())
+        async with self._changing:
+            self._tree[entry_id]
+            if self.labels.get(entry_id, "") != label:
+                await self._append([LabelEntry(target_id=entry_id, label=label or None, **self._place())])
+
+    async def add_branch_summary(self, entry_id: str | None, summary: str, *, details: Any = None, from_hook: bool = False) -> str:
+        """Go on from ``entry_id``, None from before the first entry, with a summary of the branch that is left there; gives its entry.
+
+        Raises:
+            KeyError: there is no such entry.
+        """
+        async with self._changing:
+            if entry_id is not None:
+                self._tree[entry_id]
+            place = self._place() | {"parent_id": entry_id}
+            entry = BranchSummaryEntry(from_id=entry_id or "root", summary=summary, details=details, from_hook=from_hook, **place)
+            await self._append([entry])
+            return entry.id
+
+    async def fork(self, scope: str, entry_id: str | None) -> str:
+        """Make a session of its own out of the branch that ends in ``entry_id``, with the names of its entries; gives the session's id.
+
+        It is stored and nobody's current one. None forks from before the first entry.
+
+        Raises:
+            KeyError: there is no such entry.
+        """
+        header = SessionHeader(
+            version=_FORMAT_VERSION, id=self._ids(), timestamp=iso_text(self._clock.now()), cwd=self.header.cwd, parent_session=self.id
+        )
+        async with self._changing:
+            path = [] if entry_id is None else self.branch(entry_id)
+            lines = await self._store.lines(self.id)
+            await self._store.take_in(scope, header.id, forked_lines(well_formed(header), path, lines, self.labels, ids=self._ids))
+        return header.id
 
     async def branch_to(self, entry_id: str | None) -> None:
         """Go on from ``entry_id``, None from before the first entry. What came after it stays in the tree.
