@@ -9,5 +9,6 @@ from features.sessions.database_store import SESSION_MIGRATIONS, DatabaseSession
 from features.sessions.jsonl_store import JsonlSessionStore
 from features.sessions.manager import SessionManager
 from features.sessions.memory_store import MemorySessionStore
+from features.sessions.session_transfer import SessionTransfer
 
-__all__ = ["SESSION_MIGRATIONS", "DatabaseSessionStore", "JsonlSessionStore", "MemorySessionStore", "SessionManager"]
+__all__ = ["SESSION_MIGRATIONS", "DatabaseSessionStore", "JsonlSessionStore", "MemorySessionStore", "SessionManager", "SessionTransfer"]

@@ -1,14 +1,14 @@
 """One branch of a session as a session of its own."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from features.contracts.sessions import LabelEntry, SessionEntry, SessionHeader, SessionLines
 from features.sessions.codec import decode_entry, encode
+from features.sessions.entry_ids import fresh_entry_id
 from features.sessions.json_line import changed, json_text
 
 __all__ = ["forked_lines"]
-
-_SHORT_ID_CHARS = 8
 
 
 def forked_lines(
@@ -23,7 +23,7 @@ def forked_lines(
     written = {entry.id: line for line in lines.entries if (entry := decode_entry(line)) is not None}
     kept: list[str] = []
     parent: str | None = None
-    taken = set()
+    taken: set[str] = set()
     for entry in path:
         if isinstance(entry, LabelEntry):
             continue
@@ -35,16 +35,9 @@ def forked_lines(
         taken.add(entry.id)
         parent = entry.id
     for target in [entry.id for entry in path if entry.id in taken and entry.id in labels]:
-        label = LabelEntry(id=_fresh(ids, taken), parent_id=parent, timestamp=header.timestamp, target_id=target, label=labels[target])
+        place: dict[str, Any] = {"id": fresh_entry_id(ids, taken.__contains__), "parent_id": parent, "timestamp": header.timestamp}
+        label = LabelEntry(target_id=target, label=labels[target], **place)
         kept.append(encode(label))
         taken.add(label.id)
         parent = label.id
     return SessionLines(header=encode(header), entries=kept, leaf=parent)
-
-
-def _fresh(ids: Callable[[], str], taken: set[str]) -> str:
-    while True:
-        full = ids()
-        for found in (full[-_SHORT_ID_CHARS:], full):
-            if found not in taken:
-                return found

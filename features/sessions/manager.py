@@ -23,6 +23,7 @@ from features.contracts.sessions import (
 )
 from features.sessions.codec import well_formed
 from features.sessions.context import BranchContext
+from features.sessions.entry_ids import fresh_entry_id
 from features.sessions.fork import forked_lines
 from features.sessions.timestamps import iso_text
 from features.sessions.tree import EntryTree, TreeNode
@@ -30,8 +31,6 @@ from features.sessions.tree import EntryTree, TreeNode
 __all__ = ["SessionManager"]
 
 _FORMAT_VERSION = 3
-_SHORT_ID_CHARS = 8
-_SHORT_ID_TRIES = 100
 _MAX_DRAFTS = 4096  # far more than one append brings: a draft that is forgotten before would leave the branch
 
 
@@ -286,17 +285,8 @@ class SessionManager:
         return placed
 
     def _place(self) -> dict[str, Any]:
-        return {"id": self._fresh_id(), "parent_id": self._leaf_id, "timestamp": iso_text(self._clock.now())}
-
-    def _fresh_id(self) -> str:
-        """The random tail of an id, which is short to type; the whole id when tails keep colliding."""
-        full = self._ids()
-        for _ in range(_SHORT_ID_TRIES):
-            short = full[-_SHORT_ID_CHARS:]
-            if short not in self._tree and short not in self._drafts:
-                return short
-            full = self._ids()
-        return full
+        entry_id = fresh_entry_id(self._ids, lambda short: short in self._tree or short in self._drafts)
+        return {"id": entry_id, "parent_id": self._leaf_id, "timestamp": iso_text(self._clock.now())}
 
 
 async def _carry_through(change: Coroutine[Any, Any, None], show: Callable[[], None]) -> None:

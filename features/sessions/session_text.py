@@ -9,6 +9,7 @@ import msgspec
 from features.contracts.errors import UserMustAct
 from features.contracts.sessions import CompactionEntry, LabelEntry, SessionEntry, SessionHeader, UnknownEntry
 from features.sessions.codec import decode_entry, decode_header
+from features.sessions.entry_ids import fresh_entry_id
 from features.sessions.json_line import DROP, changed, json_text
 from features.sessions.migrations import migrated_line
 from features.sessions.tree import parents_in_circles
@@ -16,7 +17,6 @@ from features.sessions.tree import parents_in_circles
 __all__ = ["FORMAT_VERSION", "SessionText", "read_session_text"]
 
 FORMAT_VERSION = 3
-_SHORT_ID_CHARS = 8
 _NAMED_LINES = 5
 
 
@@ -230,11 +230,7 @@ class _Reading:
         return self._entries[-1].id if self._entries else None
 
     def _short_id(self) -> str:
-        while True:
-            full = self._ids()
-            for found in (full[-_SHORT_ID_CHARS:], full):
-                if found not in self._by_id:
-                    return found
+        return fresh_entry_id(self._ids, self._by_id.__contains__)
 
 
 def _remarks(entries: list[SessionEntry]) -> list[str]:

@@ -328,7 +328,7 @@ async def test_a_header_comes_back_with_all_its_fields(store: SessionStore) -> N
 
 _HEADER_LINE = '{"type": "session", "version": 3, "id": "elsewhere", "timestamp": "2026-01-05T09:00:00Z", "cwd": "/", "x": 1.0}'
 _ENTRY_LINES = [
-    '{"type":"message","id":"e1","parentId":null,"timestamp":"","message":{"role":"user","content":"hi \\ud800","timestamp":1e3},"x":[1.50]}',
+    '{"type":"message","id":"e1","parentId":null,"timestamp":"","message":{"role":"user","content":"hi \\ud800","timestamp":1e3},"x":1.50}',
     '{"type":"novelty","id":"e2","parentId":"e1","timestamp":"2026-01-05T09:00:02.000Z","n":1E400}\r\n',
     '{ "id" : "e3", "type":"session_info", "parentId":"e2", "timestamp":"2026-01-05T09:00:03.000Z", "name":"Rome" }',
 ]
