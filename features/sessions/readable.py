@@ -53,7 +53,8 @@ class Passage(NamedTuple):
 
 def passage(entry: SessionEntry, labels: Mapping[str, str]) -> Passage | None:
     """None for what people need not see: names, labels, the state of extensions."""
-    who, note, parts = "", "", []
+    who = note = ""
+    parts: list[Part] = []
     match entry:
         case MessageEntry():
             who, parts = _message(entry)

@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 
 from features.contracts.errors import UserMustAct
-from features.contracts.sessions import CompactionEntry, LabelEntry, SessionEntry, SessionHeader, UnknownEntry
+from features.contracts.sessions import SessionEntry, SessionHeader, UnknownEntry
 from features.sessions.codec import decode_entry, decode_header
 from features.sessions.entry_ids import fresh_entry_id
 from features.sessions.json_line import DROP, changed, json_text
 from features.sessions.migrations import migrated_line
+from features.sessions.remarks import many, remarks
 from features.sessions.tree import parents_in_circles
 
 __all__ = ["FORMAT_VERSION", "SessionText", "read_session_text"]
@@ -55,7 +56,6 @@ class _Reading:
         self._by_id: dict[str, int] = {}
         self._renamed: dict[str, str] = {}
         self._after_damage: set[int] = set()
-        self._stray = 0
         self._bad: list[int] = []
         self._duplicates = self._nameless = 0
         self._warnings: list[str] = []
@@ -200,13 +200,11 @@ class _Reading:
             if entry.parent_id in joined:
                 self._move(index, joined[entry.parent_id])
                 count += 1
-            else:
-                self._stray += 1
         circles = parents_in_circles(self._entries)
         for entry_id in circles:
             self._move(self._by_id[entry_id], None)
         if count := count + len(circles):
-            self._warnings.append(f"{_many(count, 'entry', 'entries')} had lost what came before; they were joined to what is left of it.")
+            self._warnings.append(f"{many(count, 'entry', 'entries')} had lost what came before; they were joined to what is left of it.")
             self._faithful = False
 
     def _move(self, index: int, parent: str | None) -> None:
@@ -215,15 +213,13 @@ class _Reading:
     def _report(self) -> None:
         if self._bad:
             named = ", ".join(map(str, self._bad[:_NAMED_LINES])) + (", ..." if len(self._bad) > _NAMED_LINES else "")
-            self._warnings.append(f"{_many(len(self._bad), 'line', 'lines')} could not be read and are left out: {named}.")
+            self._warnings.append(f"{many(len(self._bad), 'line', 'lines')} could not be read and are left out: {named}.")
         if self._nameless:
-            self._warnings.append(f"{_many(self._nameless, 'entry', 'entries')} had no id or parent and got one.")
+            self._warnings.append(f"{many(self._nameless, 'entry', 'entries')} had no id or parent and got one.")
         if self._duplicates:
-            self._warnings.append(f"{_many(self._duplicates, 'entry', 'entries')} had an id that was taken; repeated ones were dropped.")
-        if self._stray:
-            self._warnings.append(f"{_many(self._stray, 'entry', 'entries')} of which what came before is not in the file.")
+            self._warnings.append(f"{many(self._duplicates, 'entry', 'entries')} had an id that was taken; repeated ones were dropped.")
         self._faithful = self._faithful and not self._nameless and not self._duplicates and not self._bad
-        self._warnings += _remarks(self._entries)
+        self._warnings += remarks(self._entries)
 
     @property
     def _last_id(self) -> str | None:
@@ -231,23 +227,6 @@ class _Reading:
 
     def _short_id(self) -> str:
         return fresh_entry_id(self._ids, self._by_id.__contains__)
-
-
-def _remarks(entries: list[SessionEntry]) -> list[str]:
-    """What is odd and stays as it is."""
-    ids = {entry.id for entry in entries}
-    remarks: list[str] = []
-    if unknown := sum(isinstance(entry, UnknownEntry) for entry in entries):
-        remarks.append(f"{_many(unknown, 'entry', 'entries')} of a kind or form that is not known here: kept, but not read by the model.")
-    if labels := sum(isinstance(entry, LabelEntry) and entry.target_id not in ids for entry in entries):
-        remarks.append(f"{_many(labels, 'label', 'labels')} of an entry that is not there.")
-    if kept := sum(isinstance(entry, CompactionEntry) and entry.first_kept_entry_id not in ids for entry in entries):
-        remarks.append(f"{_many(kept, 'compaction', 'compactions')} that kept nothing of what is there.")
-    return remarks
-
-
-def _many(count: int, one: str, more: str) -> str:
-    return f"{count} {one if count == 1 else more}"
 
 
 def _object(line: str) -> dict[str, Any] | None:

@@ -10,12 +10,13 @@ import msgspec
 
 from features.contracts.clock import Clock
 from features.contracts.errors import RetryLater
-from features.contracts.sessions import CompactionEntry, LabelEntry, SessionEntry, SessionInfoEntry, SessionLines, SessionStore
+from features.contracts.sessions import CompactionEntry, SessionEntry, SessionInfoEntry, SessionLines, SessionStore
 from features.sessions.codec import decode_entry, decode_header, encode
 from features.sessions.html_page import html_page
 from features.sessions.json_line import changed, json_text
 from features.sessions.leaf_marks import leaf_mark, leaf_of
 from features.sessions.markdown_page import markdown_page
+from features.sessions.remarks import many, remarks
 from features.sessions.session_text import read_session_text
 from features.sessions.timestamps import iso_text
 from features.sessions.tree import EntryTree, parents_in_circles
@@ -119,16 +120,16 @@ class SessionTransfer:
         was = await self._store.lines(session_id)
         header, entries, leaf = await self._store.load(session_id)
         sound, problems = _sound_lines(was, entries, leaf, encode(header))
-        remarks = _remarks(entries)
+        odd = remarks(entries)
         if not problems or not repair:
-            return CheckedSession(id=session_id, problems=problems, remarks=remarks)
+            return CheckedSession(id=session_id, problems=problems, remarks=odd)
         original = await asyncio.to_thread(self._keep, session_id, was)
         try:
             await self._store.replace(session_id, sound, was=was)
         except ValueError:
             original.unlink()
             raise RetryLater(f"Session {session_id} was written to meanwhile. Check it again.") from None
-        return CheckedSession(id=session_id, problems=problems, remarks=remarks, original=str(original))
+        return CheckedSession(id=session_id, problems=problems, remarks=odd, original=str(original))
 
     def _keep(self, session_id: str, lines: SessionLines) -> Path:
         self._originals.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -159,10 +160,10 @@ def _sound_lines(was: SessionLines, entries: Sequence[SessionEntry], leaf: str |
     else:
         header_line = was.header
     if lost := len(was.entries) - len(written):
-        problems.append(f"{lost} entries cannot be read")
+        problems.append(f"{many(lost, 'entry', 'entries')} cannot be read")
     circles = set(parents_in_circles(entries))
     if circles:
-        problems.append(f"{len(circles)} entries are their own ancestors")
+        problems.append(f"{many(len(circles), 'circle', 'circles')} of entries that follow each other")
     kept: list[str] = []
     for entry in entries:
         known, line = written.get(entry.id, (entry, ""))
@@ -170,9 +171,9 @@ def _sound_lines(was: SessionLines, entries: Sequence[SessionEntry], leaf: str |
         changes: dict[str, str | object] = {}
         if known.parent_id != parent:
             changes["parentId"] = json_text(parent)
-        if isinstance(entry, CompactionEntry) and isinstance(known, CompactionEntry):
-            if entry.first_kept_entry_id != known.first_kept_entry_id:
-                changes["firstKeptEntryId"] = json_text(entry.first_kept_entry_id)
+        kept_from = entry.first_kept_entry_id if isinstance(entry, CompactionEntry) else None
+        if isinstance(known, CompactionEntry) and known.first_kept_entry_id != kept_from:
+            changes["firstKeptEntryId"] = json_text(kept_from)
         line = line or encode(entry)
         kept.append(changed(line, changes) if changes else line)
     ids = {entry.id for entry in entries}
@@ -180,13 +181,3 @@ def _sound_lines(was: SessionLines, entries: Sequence[SessionEntry], leaf: str |
         problems.append("the place where it goes on is not there")
         leaf = entries[-1].id if entries else None
     return SessionLines(header=header_line, entries=kept, leaf=leaf), problems
-
-
-def _remarks(entries: Sequence[SessionEntry]) -> list[str]:
-    ids = {entry.id for entry in entries}
-    remarks: list[str] = []
-    if orphans := sum(entry.parent_id is not None and entry.parent_id not in ids for entry in entries):
-        remarks.append(f"{orphans} entries of which what came before is not there")
-    if labels := sum(isinstance(entry, LabelEntry) and entry.target_id not in ids for entry in entries):
-        remarks.append(f"{labels} labels of entries that are not there")
-    return remarks
