@@ -112,12 +112,13 @@ class _Reading:
         line = texts[first]
         fields = _object(line)
         if fields is not None and fields.get("type") == "session":
-            header = decode_header(line) or _patched(fields, self._ids(), timestamp)
-            if decode_header(line) is None:
+            header = decode_header(line if "version" in fields else changed(line, {"version": "1"}))
+            if header is None:
+                header = _patched(fields, self._ids(), timestamp)
                 self._warnings.append("The header was incomplete; what was missing was filled in.")
                 self._faithful = False
-                line = changed(line, {key: json_text(value) for key, value in msgspec.to_builtins(header).items()})
                 version = fields.get("version", 1)
+                line = changed(line, {key: json_text(value) for key, value in msgspec.to_builtins(header).items()})
                 line = changed(line, {"version": json_text(version) if isinstance(version, int) else DROP})
             return first + 1, line, header
         self._warnings.append("The header of the session could not be read; a new one was made.")
