@@ -80,6 +80,10 @@ class PromptQueues:
         """The messages of extensions."""
         return self._take_where(lambda prompt: prompt.custom is not None)
 
+    @property
+    def has_custom(self) -> bool:
+        return any(prompt.custom is not None for prompt in (*self._steering, *self._follow_ups))
+
     def _take_where(self, wanted: Callable[[Prompt], bool]) -> tuple[Prompt, ...]:
         taken = tuple(prompt for prompt in (*self._steering, *self._follow_ups) if wanted(prompt))
         if taken:

@@ -50,15 +50,12 @@ class Redaction:
 
     def message(self, message: M) -> M:
         """A message as it may be stored and shown."""
-        made: Any
         if isinstance(message, AssistantMessage):
-            made = self.assistant(message)
-        elif isinstance(message, UserMessage):
-            made = msgspec.structs.replace(message, content=self.content(message.content))
-        else:
-            details = None if message.details is None else self.data(message.details)
-            made = msgspec.structs.replace(message, content=self.content(message.content), details=details)
-        return made  # type: ignore[no-any-return]
+            return self.assistant(message)
+        if isinstance(message, UserMessage):
+            return msgspec.structs.replace(message, content=self.content(message.content))
+        details = None if message.details is None else self.data(message.details)
+        return msgspec.structs.replace(message, content=self.content(message.content), details=details)
 
     def call(self, call: ToolCall) -> ToolCall:
         """The call as it may be seen; the tool itself gets what the model wrote."""

@@ -8,9 +8,16 @@ import msgspec
 
 from features.contracts.agent import EntryJournal
 from features.contracts.database import Transaction
-from features.contracts.messages import AssistantMessage, CustomMessage, ToolCall, ToolResultMessage, UserMessage
+from features.contracts.messages import AssistantMessage, CustomMessage, ToolCall, ToolResultMessage, UserMessage, message_text
 from features.contracts.models import Model, ThinkingLevel
-from features.contracts.sessions import CompactionEntry, ModelChangeEntry, SessionEntry, ThinkingLevelChangeEntry, TransactionWork
+from features.contracts.sessions import (
+    CompactionEntry,
+    MessageEntry,
+    ModelChangeEntry,
+    SessionEntry,
+    ThinkingLevelChangeEntry,
+    TransactionWork,
+)
 from features.sessions import SessionManager
 
 __all__ = ["NewMessage", "Transcript"]
@@ -27,6 +34,9 @@ class Transcript:
     """Appends to the session, one append after another, each together with the journal's work.
 
     Model and thinking level of a session that has none yet join its first append, so that they cost no commit of their own.
+
+    Args:
+        render: makes what people read of an extension's message.
     """
 
     def __init__(
@@ -131,6 +141,13 @@ class Transcript:
             else:
                 return []
         return []
+
+    def _as_read(self, entry: SessionEntry) -> SessionEntry:
+        """A custom message that people are to see comes to the journal as they read it."""
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, CustomMessage) and entry.message.display:
+            shown = msgspec.structs.replace(entry.message, content=self._render(entry.message))
+            return msgspec.structs.replace(entry, message=shown)
+        return entry
 
     def _unsaved(self, timestamp: str) -> list[SessionEntry]:
         entries: list[SessionEntry] = []

@@ -9,7 +9,7 @@ from features.contracts.messages import AssistantMessage, CustomMessage, ImageBl
 from features.contracts.sessions import SessionEntry, TransactionWork
 from features.contracts.stream import FailureKind
 
-__all__ = ["EntryJournal", "Prompt", "RunFailure", "RunOutcome", "SessionHost", "Spending"]
+__all__ = ["EntryJournal", "Heard", "Prompt", "RunFailure", "RunOutcome", "SessionHost", "Spending"]
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +33,14 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def empty(self) -> bool:
         return not (self.text or self.images or self.custom)
+
+
+class Heard(msgspec.Struct, frozen=True, kw_only=True):
+    """A prompt as the extensions leave it. One that was ``handled`` starts no run; ``reply`` is then what the person is told."""
+
+    prompt: Prompt
+    handled: bool = False
+    reply: str | None = None
 
 
 class RunFailure(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ or leaves something that the event does not allow, is told of as an ``extension_
 three failures in a row the extension is out of this session, with all that it had registered.
 """
 
+from features.extensions.at_work import tool_at_work
 from features.extensions.catalogue import ExtensionCatalogue, ExtensionLease
 from features.extensions.choices import EXTENSION_MIGRATIONS, ExtensionChoices
 from features.extensions.extension_runner import ExtensionRunner
@@ -30,4 +31,5 @@ __all__ = [
     "LoadedExtension",
     "LoadedExtensions",
     "session_spawn_hook",
+    "tool_at_work",
 ]

@@ -1,13 +1,13 @@
 """Whose code runs in this task: a handler or a tool that a session waits for, or a command."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Literal, Protocol
 
 from features.contracts.extension_events import ExtensionEvent
 
-__all__ = ["Session", "at_work", "begins", "owner_at_work", "waiting_for"]
+__all__ = ["Session", "at_work", "begins", "owner_at_work", "tool_at_work", "waiting_for"]
 
 
 class Session(Protocol):
@@ -44,6 +44,11 @@ def begins(kind: _Kind, session: Session, *, owner: bool, event: type[ExtensionE
     finally:
         work.over = True
         _current.reset(token)
+
+
+def tool_at_work(session: Session, *, owner: bool) -> AbstractContextManager[None]:
+    """Mark what runs within as a tool that the session waits for."""
+    return begins("tool", session, owner=owner)
 
 
 def _chain() -> Iterator[_Work]:

@@ -101,7 +101,7 @@ class BranchState:
         self._follow()
         return [text for (owner, _), (place, text, _) in self._contexts.items() if place == "system_prompt" and owner in extensions]
 
-    def context_messages(self, extensions: frozenset[str]) -> list[Message]:
+    def context_messages(self, extensions: frozenset[str]) -> list[CustomMessage]:
         self._follow()
         return [
             CustomMessage(custom_type=f"{owner}.{context}", content=text, display=False, timestamp=timestamp)

@@ -13,7 +13,7 @@ from features.contracts.messages import UserBlock
 from features.contracts.models import THINKING_LEVELS, Model, Provider, ThinkingLevel
 from features.contracts.tools import Tool
 from features.contracts.ui import UserInterface
-from features.extensions.at_work import owner_at_work, waiting_for
+from features.extensions.at_work import begins, owner_at_work, waiting_for
 from features.extensions.branch_state import RESERVED
 from features.extensions.event_bus import Topics
 from features.extensions.event_changes import CUSTOM_TYPE
@@ -102,7 +102,9 @@ class SessionApi:
         message = self._port.new_message(custom_type, content, display=display, details=details)
         # A message that a handler of message_end sends would bring that handler back.
         hooked = waiting_for(self._runner, MessageEnding) is None
-        await self._port.send(message, deliver, extension=self.name, owner=owner_at_work() or False, hooked=hooked)
+        chained = waiting_for(self._runner) is not None
+        owner = owner_at_work() or False
+        await self._port.send(message, deliver, extension=self.name, owner=owner, hooked=hooked, chained=chained)
 
     # Runs
 
@@ -208,9 +210,12 @@ class SessionApi:
         if (what := waiting_for(self._runner, ProcessSpawning)) is not None:
             raise ReentrantCallError(f"exec cannot be called in {what}, which it would call again")
         owner = owner_at_work() or False
-        return await self._runner.owned(
-            self._port.exec(tuple(argv), timeout=timeout, cwd=cwd, environment=dict(environment or {}), owner=owner)
-        )
+
+        async def run() -> ExecResult:
+            with begins("command", self._runner, owner=owner):  # so that spawn hooks know the session, whatever task this comes from
+                return await self._port.exec(tuple(argv), timeout=timeout, cwd=cwd, environment=dict(environment or {}), owner=owner)
+
+        return await self._runner.owned(run())
 
     def _check_free(self, what: str) -> None:
         """

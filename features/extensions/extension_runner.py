@@ -8,9 +8,17 @@ from typing import Any, TypeVar
 from features.contracts.clock import Clock, unix_ms
 from features.contracts.errors import PumiceError, UserMustAct
 from features.contracts.events import ExtensionError
-from features.contracts.extension_events import ExtensionEvent, GateEvent, MessageUpdated, ProcessSpawning, ToolCalled, ToolExecutionUpdated
+from features.contracts.extension_events import (
+    ExtensionEvent,
+    GateEvent,
+    MessageStarted,
+    MessageUpdated,
+    ProcessSpawning,
+    ToolCalled,
+    ToolExecutionUpdated,
+)
 from features.contracts.extensions import CommandResult, ExtensionCommand, ExtensionSpec
-from features.contracts.messages import CustomMessage, Message, message_text
+from features.contracts.messages import CustomMessage, message_text
 from features.contracts.tools import Tool
 from features.contracts.ui import UserInterface
 from features.extensions.at_work import begins
@@ -86,6 +94,11 @@ class ExtensionRunner:
         """By extension: ``active``, or why not."""
         return {instance.name: instance.state for instance in self._instances}
 
+    @property
+    def active(self) -> bool:
+        """Whether there is any extension at work."""
+        return any(instance.active for instance in self._instances)
+
     # Beginning and end
 
     async def activate(self, specs: Sequence[ExtensionSpec]) -> None:
@@ -152,7 +165,7 @@ class ExtensionRunner:
             )
         return event
 
-    def update(self, event: MessageUpdated | ToolExecutionUpdated) -> None:
+    def update(self, event: MessageStarted | MessageUpdated | ToolExecutionUpdated) -> None:
         """Hand on a piece of something that grows, without waiting."""
         if self.wants(type(event)):
             self.updates.put(event)
@@ -241,7 +254,7 @@ class ExtensionRunner:
         """What stands at the end of the system prompt."""
         return self.state.system_prompt_sections(self._active()) if self._instances else []
 
-    def context_messages(self) -> list[Message]:
+    def context_messages(self) -> list[CustomMessage]:
         """What is among the messages of every request."""
         return self.state.context_messages(self._active()) if self._instances else []
 

@@ -60,6 +60,13 @@ class FollowUps:
         self._in_a_row -= 1
         self._waiting.appendleft(item)
 
+    def chain(self) -> bool:
+        """A run begins because of another without having waited here; False where as many have followed each other as may."""
+        if self.exhausted:
+            return False
+        self._in_a_row += 1
+        return True
+
     @property
     def exhausted(self) -> bool:
         return self._in_a_row >= _MAX_IN_A_ROW

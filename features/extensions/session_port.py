@@ -22,7 +22,8 @@ class SessionPort(SessionView, Protocol):
     - ``owner`` says whether an owner of the host asked for the run that is going on; False where none is.
     - ``add_entry`` stores a custom entry at the end of the branch and gives its id; ``clean`` takes secrets out of JSON data.
     - ``send`` puts a message into the conversation as ``deliver`` says: into the run that is going on; where none is, a run begins with it
-      once this has returned, except for ``next_turn``. ``hooked`` is False for one that no handler of ``message_end`` may see.
+      once this has returned, except for ``next_turn``. ``hooked`` is False for one that no handler of ``message_end`` may see,
+      ``chained`` True for one that follows from a run.
     - ``follow_up_waits`` is told when a follow-up has come; the session takes it once it has settled.
     - ``abort`` with ``wait`` False returns at once.
     """
@@ -38,7 +39,7 @@ class SessionPort(SessionView, Protocol):
 
     def new_id(self) -> str: ...
 
-    async def send(self, message: CustomMessage, deliver: Deliver, *, extension: str, owner: bool, hooked: bool) -> None: ...
+    async def send(self, message: CustomMessage, deliver: Deliver, *, extension: str, owner: bool, hooked: bool, chained: bool) -> None: ...
 
     def new_message(self, custom_type: str, content: str | list[UserBlock], *, display: bool, details: Any) -> CustomMessage: ...
 
