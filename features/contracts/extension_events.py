@@ -107,7 +107,7 @@ class SessionShutdown(ExtensionEvent):
 class ResourcesDiscovered(ExtensionEvent):
     """Skills and prompt templates are being looked for. Folders and files that handlers add are searched after the session's own."""
 
-    name, deadline_s = "resources_discover", 2.0
+    name, kind, deadline_s = "resources_discover", "transform", 2.0
 
     def __init__(self, reason: Literal["startup", "reload"]) -> None:
         self.reason = reason

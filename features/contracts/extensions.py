@@ -70,18 +70,37 @@ class EventBus(Protocol):
 
 
 class SessionView(Protocol):
-    """The session as an extension reads it."""
+    """The session as an extension reads it. ``running`` is False again in handlers of ``AgentSettled``."""
 
-    id: str
-    name: str
-    address: str
-    workspace: Path
-    time_zone: str
-    model: Model
-    thinking: ThinkingLevel
-    leaf_id: str | None
-    running: bool
-    queued: int
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def address(self) -> str: ...
+
+    @property
+    def workspace(self) -> Path: ...
+
+    @property
+    def time_zone(self) -> str: ...
+
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def thinking(self) -> ThinkingLevel: ...
+
+    @property
+    def leaf_id(self) -> str | None: ...
+
+    @property
+    def running(self) -> bool: ...
+
+    @property
+    def queued(self) -> int: ...
 
     @property
     def messages(self) -> Sequence[Message]: ...
