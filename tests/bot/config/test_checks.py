@@ -83,6 +83,7 @@ def load(tmp_path: Path, text: str) -> Config:
             "[channels.telegram]\nmode = 'webhook'\ntoken = 'env:KEY'\nwebhook_secret = 'secret_0123456789'",
             "http.public_url is missing; Telegram calls there in webhook mode.",
         ),
+        (
             "[[hooks]]\nevent = 'agent-ended'\ncommand = ['a']",
             "hooks[0].event is 'agent-ended', and there is no such event. Did you mean 'agent_end'?",
         ),
