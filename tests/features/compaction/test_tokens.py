@@ -119,3 +119,16 @@ def test_the_figures_of_a_real_session() -> None:
 
     assert len(entries) == 1002
     assert sum(estimate(entry.message) for entry in entries if isinstance(entry, MessageEntry)) == 375_427
+
+
+@pytest.mark.parametrize(
+    ("entries", "due"),
+    [
+        (branch(user(), assistant(stop="error", error="no")), False),
+        (branch(user(), assistant(used=usage(95_000)), compaction("s", "0"), assistant(stop="error", error="no")), False),
+        (branch(user(), assistant(used=usage(95_000)), user(), assistant(stop="error", error="no")), True),
+    ],
+    ids=["no figure at all", "only one from before a compaction", "one from before the failure"],
+)
+def test_a_failed_call_has_no_figure_of_its_own(entries: list[SessionEntry], due: bool) -> None:
+    assert Compactor(CompactionOptions(reserve_tokens=10_000)).is_due(tokens_of(entries), MODEL) is due
