@@ -132,9 +132,12 @@ async def test_an_overflow_gets_one_compaction_and_one_more_try(rig: MakeRig) ->
 
 
 async def test_a_second_overflow_ends_the_run_with_a_message(rig: MakeRig) -> None:
-    """Never a third time, whatever the service says."""
-    r, session = await talked(rig, fails("overflow"), answers("the notes"), fails("overflow", error="still too long"), last=MUCH)
-    outcome = await session.prompt(say("q4"))
+    """Never a third time, whatever the service says, also where still more could be summed up."""
+    r, session = await talked(
+        rig, fails("overflow"), answers("the notes"), answers("and on q2"), fails("overflow", error="still too long"),
+        last=MUCH, compaction=CompactionOptions(reserve_tokens=200, keep_recent_tokens=300),
+    )  # fmt: skip
+    outcome = await session.prompt(say("q4 " + LONG))
 
     assert outcome is not None
     assert outcome.failure is not None
