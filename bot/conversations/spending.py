@@ -30,7 +30,7 @@ class PlaceSpending:
             return None
         now = self._clock.now().astimezone(self._zone)
         spent = await self._usage.spent(self._place, now.date())
-        if True:
+        if spent < self._budget:
             return None
         return (
             f"This chat has spent its budget for today: ${spent:,.4g} of ${self._budget:,.4g}. It goes on after midnight "
