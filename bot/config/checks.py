@@ -215,8 +215,6 @@ def _switched_on_for_later(config: Config) -> Iterator[tuple[str, str]]:
         if provider.kind not in SERVED_PROVIDER_KINDS:
             yield f"providers.{name}.kind", f"provider of the kind {provider.kind!r}"
     later: tuple[tuple[str, object, str], ...] = (
-        ("models.fallbacks", config.models.fallbacks, "fallback models"),
-        ("models.budget_usd_per_day", config.models.budget_usd_per_day, "budget (see what is spent with /usage)"),
         ("heartbeat.every_minutes", config.heartbeat.every_minutes, "heartbeat"),
         ("memory.host_wide", config.memory.host_wide, "host-wide memory"),
         ("voice", config.voice.transcribe or config.voice.command, "voice transcription"),
