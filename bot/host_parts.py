@@ -43,6 +43,7 @@ def make_models(config: Config, *, clock: Clock, ids: Callable[[], str]) -> Mode
             kind=section.kind,
             api_key=section.api_key,
             base_url=section.base_url or None,
+            command=section.command or None,
             models=tuple(
                 ModelOverride(
                     id=model.id,
@@ -50,6 +51,7 @@ def make_models(config: Config, *, clock: Clock, ids: Callable[[], str]) -> Mode
                     max_output=model.max_output,
                     input=model.input,
                     reasoning=model.reasoning,
+                    file=model.file,
                 )
                 for model in section.models
             ),

@@ -153,7 +153,7 @@ class ModelServer:
     async def _respond(self, request: Request) -> Response:
         raw = await request.body()
         try:
-            body = self._read(request.headers, raw)
+            body = self._read(request, raw)
         except Refused as refused:
             self.refusals.append(str(refused))
             return self._refuse(refused)
@@ -174,9 +174,9 @@ class ModelServer:
             return self.respond(body)
         return self.script.pop(0) if self.script else None
 
-    def _read(self, headers: Mapping[str, str], raw: bytes) -> dict[str, Any]:
-        self.authenticate(headers)
-        if not headers.get("content-type", "").startswith("application/json"):
+    def _read(self, request: Request, raw: bytes) -> dict[str, Any]:
+        self.authenticate(request.headers)
+        if not request.headers.get("content-type", "").startswith("application/json"):
             raise Refused("content-type must be application/json", status=415)
         try:
             body = json.loads(raw.decode("utf-8"))
@@ -185,6 +185,7 @@ class ModelServer:
             raise Refused(f"The request body is not valid JSON: {error}") from error
         if not isinstance(body, dict):
             raise Refused("The request body is not valid JSON: no object")
+        self.locate(request, body)
         self.validate(body)
         return body
 
@@ -193,6 +194,9 @@ class ModelServer:
 
     def authenticate(self, headers: Mapping[str, str]) -> None:
         raise NotImplementedError
+
+    def locate(self, request: Request, body: dict[str, Any]) -> None:
+        """Take into the body what the address says."""
 
     def validate(self, body: dict[str, Any]) -> None:
         raise NotImplementedError

@@ -101,13 +101,6 @@ async def test_a_provider_is_made_once_and_an_unknown_one_not_at_all(rig: Rig) -
         registry.provider("nowhere")
 
 
-@pytest.mark.parametrize("kind", ["google", "claude-code", "local"])
-def test_a_kind_of_a_later_version_says_so(kind: str) -> None:
-    """With the kinds that can be used instead."""
-    with pytest.raises(OperatorMustAct, match=r"cannot serve yet.*anthropic, openai, openai-compatible, offline"):
-        ProviderConfig(name="x", kind=kind)
-
-
 @pytest.mark.parametrize(
     ("fields", "key"),
     [
