@@ -157,9 +157,11 @@ class GoogleAnswer:
         events: list[BlockEvent] = []
         if self._telling is None:
             at = self._partial.open("text")
-            self._telling = ("text", at)
             events.append(TextStarted(content_index=at))
-        self._partial.sign(self._telling[1], signature)
+            self._telling = ("text", at)
+        else:
+            at = self._telling[1]
+        self._partial.sign(at, signature)
         return [*events, *self._end_telling()]
 
     def _end_telling(self) -> list[BlockEvent]:

@@ -44,7 +44,7 @@ class GoogleProvider(HttpProvider):
         limits = self._services.limits
         http = httpx2.AsyncClient(verify=shared_tls(), timeout=httpx2.Timeout(limits.first_event_s, connect=limits.connect_s))
         base, version = _address(self._config.base_url or "https://generativelanguage.googleapis.com")
-        options = {
+        options: Any = {
             "base_url": base,
             "api_version": version,
             "httpx_async_client": http,

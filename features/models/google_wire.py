@@ -142,6 +142,7 @@ def _result(message: ToolResultMessage, *, nested: bool) -> dict[str, Any]:
 
 
 def _model_part(block: AssistantBlock, *, signed: bool) -> dict[str, Any]:
+    part: dict[str, Any]
     if isinstance(block, TextBlock):
         part, signature = {"text": block.text}, _signature(block.text_signature)
     elif isinstance(block, ThinkingBlock):

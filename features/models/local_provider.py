@@ -120,7 +120,7 @@ class _Engine:
 
 
 def _start(file: Path, context_window: int, key: str) -> Any:
-    import xllamacpp
+    import xllamacpp  # type: ignore[import-untyped]  # compiled, without stubs
 
     options = xllamacpp.CommonParams()
     options.model.path = str(file)

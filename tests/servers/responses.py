@@ -79,7 +79,7 @@ class ResponsesServer(ModelServer):
     def _items(self, reply: Reply) -> list[tuple[dict[str, Any], list[tuple[str, dict[str, Any]]]]]:
         items: list[tuple[dict[str, Any], list[tuple[str, dict[str, Any]]]]] = []
         if reply.thinking:
-            item = {"type": "reasoning", "id": f"rs_{next(self._numbers):04d}", "encrypted_content": SEAL + reply.thinking}
+            item: dict[str, Any] = {"type": "reasoning", "id": f"rs_{next(self._numbers):04d}", "encrypted_content": SEAL + reply.thinking}
             parts = [part for part in reply.thinking.split("\n\n") if part]
             item["summary"] = [{"type": "summary_text", "text": part} for part in parts]
             deltas: list[tuple[str, dict[str, Any]]] = []
