@@ -13,6 +13,7 @@ from features.models.catalogue import Catalogue
 from features.models.config import ProviderConfig
 from features.models.dialect import ProviderServices
 from features.models.offline import OFFLINE_MODEL, OfflineProvider
+from features.models.preflight import Problem, problem_of
 from features.models.sse import StreamLimits
 
 __all__ = ["ModelRegistry"]
@@ -90,6 +91,10 @@ class ModelRegistry:
         if provider is None:
             provider = self._providers[name] = self._make(name)
         return provider
+
+    async def problem(self, name: str) -> Problem | None:
+        """What keeps a configured provider from its work, or None; asks its service whether it takes the key, and nothing else."""
+        return await problem_of(self._configs[name])
 
     async def close(self) -> None:
         providers, self._providers = list(self._providers.values()), {}

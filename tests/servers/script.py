@@ -111,7 +111,9 @@ class ModelServer:
         self.busy = 0
         self.peak = 0
         self.url = ""
-        self.app = Starlette(routes=[Route(self.path, self._endpoint, methods=["POST"])])
+        self.app = Starlette(
+            routes=[Route(self.path, self._endpoint, methods=["POST"]), Route("/v1/models", self._list_models, methods=["GET"])]
+        )
         self._record = record
         self._stack = AsyncExitStack()
 
@@ -134,6 +136,14 @@ class ModelServer:
         assert not self.refusals, f"refused: {self.refusals}"
         assert not self.unexpected, f"{self.unexpected} requests beyond the script"
         assert not self.script, f"nobody asked for: {self.script}"
+
+    async def _list_models(self, request: Request) -> Response:
+        """Costs nothing, so that it is no step of a script; a key that is not valid is no mistake of the test either."""
+        try:
+            self.authenticate(request.headers)
+        except Refused as refused:
+            return self._refuse(refused)
+        return JSONResponse({"data": [], "models": []})
 
     async def _endpoint(self, request: Request) -> Response:
         """Counts the requests that are being answered; ``peak`` is the most there were at a time."""
