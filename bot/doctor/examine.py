@@ -6,6 +6,7 @@ from pathlib import Path
 from bot.config import Config, ConfigurationError, load_config
 from bot.doctor.finding import Finding, good, warning, wrong
 from bot.doctor.machine import examine_machine
+from bot.doctor.slack import examine_slack
 from bot.doctor.telegram import examine_telegram
 from bot.ids import new_id
 from bot.lock import DataDirectoryLock, running_host
@@ -37,6 +38,7 @@ async def examine(path: Path | None, environ: Mapping[str, str], cwd: Path, cloc
         await _database(config),
         *[finding async for finding in _providers(config, clock)],
         *await examine_telegram(config.channels.telegram, config.access, clock),
+        *await examine_slack(config.channels.slack, config.http.public_url),
     ]
 
 
