@@ -31,8 +31,9 @@ class AgentSessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which session to open, and what belongs to it.
 
     ``session_id`` None opens the scope's current session and makes one where there is none; ``new`` makes one in any case, called
-    ``name``. ``model`` and ``thinking`` serve a session that has none of its own yet. ``chat`` is a sentence about the chat for the system
-    prompt. In ``tool_context`` the session's id is filled in by the factory, and whether an owner speaks by each run.
+    ``name``. ``model`` and ``thinking`` serve a session that has none of its own yet, ``spare_model`` one whose model is gone where
+    ``model`` is too. ``chat`` is a sentence about the chat for the system prompt. In ``tool_context`` the session's id is filled in by
+    the factory, and whether an owner speaks by each run.
     """
 
     scope: str
@@ -40,6 +41,7 @@ class AgentSessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     tool_context: ToolContext
     chat: str
     model: str
+    spare_model: str = ""
     session_id: str | None = None
     new: bool = False
     name: str = ""

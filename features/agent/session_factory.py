@@ -105,12 +105,17 @@ class AgentSessionFactory:
         )
 
     def _model(self, manager: SessionManager, options: AgentSessionOptions, notices: list[str]) -> Model:
-        if manager.model is None:
-            return self._services.models.resolve(options.model)
-        reference = "/".join(manager.model)
-        try:
-            return self._services.models.resolve(reference)
-        except UserMustAct:
-            model = self._services.models.resolve(options.model)
-            notices.append(f"The model {reference} is not available any more; this session goes on with {model.reference}.")
+        own = "/".join(manager.model) if manager.model is not None else options.model
+        missing: UserMustAct | None = None
+        for reference in dict.fromkeys((own, options.model, options.spare_model)):
+            if not reference:
+                continue
+            try:
+                model = self._services.models.resolve(reference)
+            except UserMustAct as error:
+                missing = missing or error
+                continue
+            if reference != own:
+                notices.append(f"The model {own} is not available any more; this session goes on with {model.reference}.")
             return model
+        raise missing or UserMustAct("There is no model for this session. Choose one with /model.")

@@ -20,11 +20,11 @@ from features.contracts.messages import (
     UserMessage,
 )
 from features.contracts.models import Model
-from features.models import anthropic_wire, openai_wire
+from features.models import anthropic_wire, google_wire, openai_wire, responses_wire
 from features.models.normalise import NO_RESULT, Legal, Target
 from tests.features.models.rig import IMAGE, assistant, legalise, result, tool_call, user
 from tests.features.models.strategies import TARGETS, TRANSCRIPTS
-from tests.servers import anthropic_rules, openai_rules
+from tests.servers import anthropic_rules, google_rules, openai_rules, responses_rules
 
 MODEL = Model(provider="anthropic", id="claude-sonnet-5-5", api="anthropic-messages")
 OTHER = Model(provider="openai", id="gpt-5", api="openai-completions")
@@ -200,9 +200,9 @@ def test_split_characters_are_joined_and_halves_left_out() -> None:
     assert texts(legalise([user("a\ud83d\ude00b\ud800c")], TARGET)[0]) == ["a😀bc"]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(TRANSCRIPTS, TARGETS)
-def test_any_transcript_becomes_legal_for_both_protocols(messages: list[Message], target: Target) -> None:
+def test_any_transcript_becomes_legal_for_every_protocol(messages: list[Message], target: Target) -> None:
     """Checked by the loopback servers' own rules."""
     legal = legalise(messages, target)
     anthropic: list[Any] = json.loads(b"[" + anthropic_wire.encode_messages(legal, True) + b"]")
@@ -210,6 +210,9 @@ def test_any_transcript_becomes_legal_for_both_protocols(messages: list[Message]
 
     anthropic_rules.validate({"model": "claude-sonnet-5-5", "max_tokens": 10, "messages": anthropic})
     openai_rules.validate({"model": "gpt-5.4", "messages": openai}, compatible=False)
+    responses_rules.validate({"model": "gpt-5.4", "input": json.loads(b"[" + responses_wire.encode_messages(legal, True) + b"]")})
+    for model, encode in (("gemini-2.5-flash", google_wire.encode_messages), ("gemini-3.8-flash", google_wire.nested_images)):
+        google_rules.validate({"model": model, "contents": json.loads(b"[" + encode(legal, True) + b"]")})
 
 
 @settings(max_examples=400, deadline=None)

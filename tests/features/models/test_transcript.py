@@ -6,14 +6,21 @@ from hypothesis import strategies as st
 
 from features.contracts.messages import Message
 from features.contracts.testing import FakeClock
-from features.models import anthropic_wire, openai_wire
+from features.models import anthropic_wire, google_wire, openai_wire, responses_wire
 from features.models.normalise import Legal, Target, finish, normalise_part
 from features.models.transcript import Transcript, TranscriptCache, WireEncoder
 from tests.features.models.rig import assistant, result, tool_call, user
 from tests.features.models.strategies import TARGETS, TRANSCRIPTS
 
 TARGET = Target(provider="anthropic", api="anthropic-messages", model="m", images=True, thinking=True)
-ENCODERS = st.sampled_from([anthropic_wire.encode_messages, openai_wire.encode_messages])
+WRITERS: list[WireEncoder] = [
+    anthropic_wire.encode_messages,
+    openai_wire.encode_messages,
+    responses_wire.encode_messages,
+    google_wire.encode_messages,
+    google_wire.nested_images,
+]
+ENCODERS = st.sampled_from(WRITERS)
 
 
 U, V, A, B = user("u"), user("v"), assistant("a"), assistant("b")
@@ -75,7 +82,7 @@ def test_a_session_may_grow_step_by_step_and_go_back(messages: list[Message], ta
         [[U, A, U, B], [V, A, U, B]],
     ],
 )
-@pytest.mark.parametrize("encode", [anthropic_wire.encode_messages, openai_wire.encode_messages])
+@pytest.mark.parametrize("encode", WRITERS)
 def test_a_kept_part_never_meets_what_it_would_have_to_join(steps: list[list[Message]], encode: WireEncoder) -> None:
     """What is kept ends before an answer that stays, so that nothing behind it can change it."""
     transcript = Transcript(TARGET, encode)
