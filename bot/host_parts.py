@@ -70,6 +70,7 @@ def make_models(config: Config, *, clock: Clock, ids: Callable[[], str]) -> Mode
             kind=section.kind,
             api_key=section.api_key,
             base_url=section.base_url or None,
+            command=section.command or None,
             models=tuple(
                 ModelOverride(
                     id=model.id,
@@ -77,6 +78,7 @@ def make_models(config: Config, *, clock: Clock, ids: Callable[[], str]) -> Mode
                     max_output=model.max_output,
                     input=model.input,
                     reasoning=model.reasoning,
+                    file=model.file,
                 )
                 for model in section.models
             ),

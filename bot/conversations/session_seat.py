@@ -110,6 +110,7 @@ class SessionOpener:
                 tool_context=context,
                 chat=f"You talk in the chat {address}, through {address.channel}.",
                 model=settings.model,
+                spare_model=self.settings.defaults.model,
                 thinking=settings.thinking,
                 journal=journal,
                 extensions=(*self._built_in, *extensions),
