@@ -35,6 +35,7 @@ def check(config: Config) -> None:
     _check_models(config)
     _check_channels(config)
     _check_services(config)
+    _check_voice(config)
 
 
 def _check_host(config: Config) -> None:
@@ -157,6 +158,26 @@ def _check_services(config: Config) -> None:
         _check_url("observability.otlp_endpoint", config.observability.otlp_endpoint, ("http", "https"))
 
 
+def _check_voice(config: Config) -> None:
+    voice = config.voice
+    if voice.transcribe and voice.command:
+        raise ConfigurationError("voice has both transcribe and command. Keep one.")
+    if not voice.transcribe:
+        return
+    provider, slash, model = voice.transcribe.partition("/")
+    if not slash or not model or provider not in config.providers:
+        raise ConfigurationError(
+            f"voice.transcribe is {voice.transcribe!r}; write it as provider/model, with a provider of the configuration, "
+            "like 'openai/whisper-1'."
+        )
+    kind = config.providers[provider].kind
+    if kind not in ("openai", "openai-compatible"):
+        raise ConfigurationError(
+            f"voice.transcribe is {voice.transcribe!r}, whose provider is of the kind {kind!r}. "
+            "Use one of the kind openai or openai-compatible."
+        )
+
+
 def _check_either(key: str, *, command: tuple[str, ...], url: str) -> None:
     if bool(command) == bool(url):
         raise ConfigurationError(f"{key} must have either command or url, and has {'both' if url else 'neither'}. Keep one.")
@@ -205,7 +226,6 @@ def _switched_on_for_later(config: Config) -> Iterator[tuple[str, str]]:
         ("models.budget_usd_per_day", config.models.budget_usd_per_day, "budget (see what is spent with /usage)"),
         ("heartbeat.every_minutes", config.heartbeat.every_minutes, "heartbeat"),
         ("memory.host_wide", config.memory.host_wide, "host-wide memory"),
-        ("voice", config.voice.transcribe or config.voice.command, "voice transcription"),
         ("calendar.backend", config.calendar.backend == "google", "Google Calendar"),
         ("mcp.servers", config.mcp.servers, "MCP"),
         ("a2a.enabled", config.a2a.enabled, "A2A"),

@@ -83,6 +83,12 @@ def load(tmp_path: Path, text: str) -> Config:
             "[channels.telegram]\nmode = 'webhook'\ntoken = 'env:KEY'\nwebhook_secret = 'secret_0123456789'",
             "http.public_url is missing; Telegram calls there in webhook mode.",
         ),
+        ("voice.transcribe = 'x/y'\nvoice.command = ['hear']", "voice has both transcribe and command. Keep one."),
+        ("voice.transcribe = 'whisper-1'", "voice.transcribe is 'whisper-1'; write it as provider/model"),
+        (
+            "voice.transcribe = 'anthropic/x'\n[providers.anthropic]\napi_key = 'env:KEY'",
+            "voice.transcribe is 'anthropic/x', whose provider is of the kind 'anthropic'.",
+        ),
         ("[webhooks.a]\nsecret = 'env:KEY'\nchat = '12345'\nprompt = 'x'", "webhooks.a.chat: '12345' is no chat address;"),
         ("[language_servers.a]\ncommand = []\nextensions = ['.py']", "language_servers.a.command is empty."),
     ],
