@@ -45,6 +45,7 @@ from bot.host_parts import (
     make_processes,
     make_sessions,
     make_tools,
+    make_transcriber,
     webhooks_of,
 )
 from bot.http.auth import load_or_create_token
@@ -210,7 +211,8 @@ class Host:
         self.conversations = Conversations(
             ConversationServices(
                 inbox=self.inbox, outbox=self.outbox, settings=self._settings, opener=opener, channels=self.channels,
-                attachments=Attachments(workspaces, self._uploads, clock), commands=self.commands, context=self._command_context(),
+                attachments=Attachments(workspaces, self._uploads, clock, make_transcriber(config, self._processes)),
+                commands=self.commands, context=self._command_context(),
                 usage=self._usage, publish=self.events.publish, clock=clock, ids=ids,
             ),
             idle_evict_minutes=config.chat.idle_evict_minutes,

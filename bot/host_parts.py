@@ -20,12 +20,14 @@ from features.contracts.database import Database
 from features.contracts.errors import OperatorMustAct
 from features.contracts.processes import ProcessSpawnHook, SecretRedactor
 from features.contracts.sessions import SessionStore
+from features.contracts.voice import Transcriber
 from features.extensions import ExtensionCatalogue, ExtensionChoices, ExtensionLoader
 from features.hooks import Hook, Hooks
 from features.models import ModelOverride, ModelRegistry, ProviderConfig
 from features.processes import ProcessPolicyOptions, ProcessRunner, ProcessSpawnPolicy
 from features.system_prompt import SystemPromptBuilder
 from features.tools import ToolOptions, ToolRegistry
+from features.voice import CommandOptions, CommandTranscriber, ServiceOptions, ServiceTranscriber
 
 if TYPE_CHECKING:
     from channels.slack import SlackOptions
@@ -42,6 +44,7 @@ __all__ = [
     "make_processes",
     "make_sessions",
     "make_tools",
+    "make_transcriber",
     "webhooks_of",
 ]
 
@@ -168,6 +171,18 @@ def make_tools(config: Config, processes: ProcessRunner, *, sandboxed: bool) -> 
         )
 
     return tools
+
+
+def make_transcriber(config: Config, processes: ProcessRunner) -> Transcriber | None:
+    """What listens to voice messages, None where nothing is set up to."""
+    voice = config.voice
+    if voice.command:
+        return CommandTranscriber(CommandOptions(command=voice.command), processes)
+    if not voice.transcribe:
+        return None
+    name, _, model = voice.transcribe.partition("/")
+    provider = config.providers[name]
+    return ServiceTranscriber(ServiceOptions(model=model, api_key=provider.api_key, base_url=provider.base_url))
 
 
 def make_channels(
