@@ -143,6 +143,8 @@ def _check_slack(slack: SlackSection) -> None:
 
 
 def _check_services(config: Config) -> None:
+    if not config.tools.web_fetch.timeout_s:
+        raise ConfigurationError("tools.web_fetch.timeout_s is 0; it must be above 0. To do without the tool, name it in tools.disabled.")
     for name, server in config.mcp.servers.items():
         _check_either(f"mcp.servers.{name}", command=server.command, url=server.url)
     for i, hook in enumerate(config.hooks):
@@ -232,7 +234,6 @@ def _switched_on_for_later(config: Config) -> Iterator[tuple[str, str]]:
     """Keys of features that come later, each with the feature's name."""
     later: tuple[tuple[str, object, str], ...] = (
         ("heartbeat.every_minutes", config.heartbeat.every_minutes, "heartbeat"),
-        ("memory.host_wide", config.memory.host_wide, "host-wide memory"),
         ("calendar.backend", config.calendar.backend == "google", "Google Calendar"),
         ("mcp.servers", config.mcp.servers, "MCP"),
         ("a2a.enabled", config.a2a.enabled, "A2A"),
