@@ -9,11 +9,13 @@ import msgspec
 
 from bot.conversations.command_desk import CommandDesk, defect_text
 from bot.conversations.gathering import Gathering
+from bot.conversations.overheard import overheard_note
 from bot.conversations.pending import Pending
 from bot.conversations.runs import Runs
 from bot.conversations.services import ConversationServices
 from bot.conversations.session_seat import SessionSeat
 from bot.conversations.skill_desk import SkillDesk
+from bot.conversations.summing_up import SummingUp
 from bot.conversations.turn import Turn
 from bot.conversations.voice import Voice
 from bot.conversations.waiting_line import WaitingLine
@@ -22,6 +24,7 @@ from bot.delivery.errands import FULL_DISK_DELAY_S, Errands
 from bot.delivery.inbox import StoredMessage, UnfinishedTurn
 from bot.delivery.outbox import CutRun
 from bot.delivery.wording import STOPPED
+from bot.extension_texts import extension_news
 from bot.settings import ChatSettings
 from features.agent import AgentSession
 from features.contracts.chat import Address, Button
@@ -29,6 +32,7 @@ from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyE
 from features.contracts.events import SessionEvent
 from features.contracts.models import ThinkingLevel
 from features.contracts.sessions import SessionSummary
+from features.extensions import LoadedExtension
 
 __all__ = ["Conversation", "ConversationStatus", "StopReport"]
 
@@ -82,6 +86,7 @@ class Conversation:
         self._gathering = Gathering(self._line, services.clock)
         self._pending = Pending(address, services.inbox)
         self._runs = Runs(address, services, self._errands, ended=self._run_ended)
+        self._summing_up = SummingUp(address, services, self._tell)
         self._seat = SessionSeat(address, services.opener, self._runs.books, opened=self._opened, heard=self._heard)
         self._unfinished: deque[tuple[UnfinishedTurn, CutRun]] = deque()
         self._actor: asyncio.Task[None] | None = None
@@ -117,7 +122,8 @@ class Conversation:
     @property
     def idle(self) -> bool:
         """Nothing goes on and nothing is kept that is not on the disk."""
-        return self._actor is None and not self._runs.active and not len(self._errands) and not self._pending.has_notes
+        compacting = self._seat.current is not None and self._seat.current.compacting
+        return self._actor is None and not self._runs.active and not compacting and not len(self._errands) and not self._pending.has_notes
 
     async def _act_at_once(self, stored: StoredMessage) -> None:
         await self._commands.act_at_once(stored)
@@ -193,7 +199,7 @@ class Conversation:
 
     async def _take(self, turn: Turn) -> None:
         stored = turn.messages[0]
-        if stored.message.kind == "edit":
+        if stored.message.kind in ("edit", "deletion"):
             await self._edit(stored)
         elif (parsed := self._commands.parse(stored)) is not None:
             await self._commands.act_in_turn(stored, *parsed)
@@ -201,6 +207,8 @@ class Conversation:
             await self.say(reply.text, buttons=reply.buttons, answers=turn.ids)
         elif not turn.calls and (near := self._commands.mistyped(stored)) is not None:
             await self.say(f"There is no such command. Did you mean /{near}?", answers=turn.ids)
+        elif turn.withdrawn:
+            await self._services.inbox.close_without_answer(turn.ids, skipped=True)
         elif turn.empty:
             await self.say(_NOTHING_TO_READ, answers=turn.ids)
         elif self._runs.active:
@@ -241,8 +249,10 @@ class Conversation:
 
     async def _make_ready(self, turn: Turn) -> None:
         session = await self._seat.get()
+        channel = self._services.channels[self.address.channel]
+        if (note := await overheard_note(channel, self._services.inbox, turn)) is not None:
+            turn.notes.append(note)
         if turn.fetched is None and turn.attachments:
-            channel = self._services.channels[self.address.channel]
             turn.fetched = await self._services.attachments.fetch(turn, channel, vision="image" in session.model.input)
             for problem in turn.fetched.problems:
                 await self.say(problem)
@@ -298,12 +308,19 @@ class Conversation:
             self._errands.start(self._skills.ask(group=self._group), name=f"skills {self.address}")
         self._wake()
 
-    def _opened(self, session: AgentSession) -> None:
+    def _opened(self, session: AgentSession, news: Sequence[LoadedExtension]) -> None:
         for notice in session.notices:
-            self._errands.start(self.say(notice), name=f"notice {self.address}")
+            self._tell(notice)
+        if news:
+            text, buttons = extension_news(news)
+            self._errands.start(self._voice.aside(text, buttons=buttons), name=f"extensions {self.address}")
+
+    def _tell(self, text: str) -> None:
+        self._errands.start(self._voice.aside(text), name=f"notice {self.address}")
 
     def _heard(self, event: SessionEvent) -> None:
         self._runs.on_event(event)
+        self._summing_up.on_event(event)
         self._services.publish(self.address, event)
 
     # What commands and the host ask of a conversation
@@ -345,13 +362,21 @@ class Conversation:
     async def list_sessions(self) -> list[SessionSummary]:
         return await self._seat.list()
 
+    async def extensions(self) -> Sequence[LoadedExtension]:
+        """Those of this address's session. What has changed is taken up first, if nothing goes on."""
+        self.last_used = self._services.clock.monotonic()
+        return await self._seat.extensions()
+
     async def stop(self) -> StopReport:
         """Stop what is going on, at once; what waits is kept and answered next."""
         kept = self._waiting
-        was_running = self._runs.active or self._preparing is not None
+        session = self._seat.current
+        was_running = self._runs.active or self._preparing is not None or (session is not None and session.compacting)
         if self._preparing is not None:
             self._preparing.cancel()
         await self._runs.halt()
+        if session is not None and session.compacting:
+            await session.abort()
         return StopReport(was_running=was_running, kept=kept)
 
     @property
@@ -385,6 +410,14 @@ class Conversation:
     async def set_thinking(self, level: ThinkingLevel) -> None:
         await (await self._seat.get()).set_thinking(level)
         await self._services.settings.change(self.place, thinking=level)
+
+    async def compact(self, instructions: str = "") -> str:
+        """Sum up the older part of the conversation; gives what to say about it. While a run goes on that is done in its next pause.
+
+        Raises:
+            PumiceError: nothing was summed up; the text is for the person.
+        """
+        return await self._summing_up.compact(await self._seat.get(), instructions)
 
     async def rename(self, text: str) -> None:
         await (await self._seat.get()).set_name(text)

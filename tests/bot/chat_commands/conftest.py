@@ -9,7 +9,7 @@ import pytest
 
 from bot.access import ACCESS_MIGRATIONS, Access
 from bot.chat_commands import CommandContext, CommandServices, chat_commands
-from bot.chat_commands.testing import FixedModels, FixedUsage, NotedConversation
+from bot.chat_commands.testing import FixedModels, FixedUsage, NotedConversation, NotedExtensions
 from bot.config.chat_sections import AccessSection
 from bot.delivery import DELIVERY_MIGRATIONS
 from bot.delivery.place_log import DatabasePlaceLog
@@ -40,6 +40,7 @@ class Chat:
     usage: FixedUsage
     clock: FakeClock
     health: dict[str, ChannelHealth]
+    desk: NotedExtensions
     conversation: NotedConversation = field(default_factory=lambda: NotedConversation(Address("telegram", "1", "7")))
 
     async def says(self, text: str, by: Person = OWNER, *, group: bool = False) -> str:
@@ -77,6 +78,7 @@ async def chat(tmp_path: Path) -> AsyncIterator[Chat]:
     )
     models, usage = FixedModels(list(MODELS)), FixedUsage()
     health: dict[str, ChannelHealth] = {}
+    desk = NotedExtensions()
     registry = CommandRegistry(chat_commands())
     workspaces = Workspaces(tmp_path / "workspaces")
     services = CommandServices(
@@ -84,6 +86,7 @@ async def chat(tmp_path: Path) -> AsyncIterator[Chat]:
         settings=SettingsStore(database, defaults),
         usage=usage,
         access=access,
+        extensions=desk,
         channels_health=lambda: health,
         skills=SkillCatalog(
             database, clock, host_folder=tmp_path, folder=workspaces.folder, taken=[command.name for command in registry.menu()]
@@ -97,5 +100,5 @@ async def chat(tmp_path: Path) -> AsyncIterator[Chat]:
         registry=registry,
         clock=clock,
     )
-    yield Chat(services=services, models=models, usage=usage, clock=clock, health=health)
+    yield Chat(services=services, models=models, usage=usage, clock=clock, health=health, desk=desk)
     database.close()
