@@ -34,12 +34,26 @@ from bot.delivery.chat_log import ChatLog
 from bot.delivery.delivery import Delivery
 from bot.delivery.errands import Errands, within
 from bot.delivery.inbox import Judgement
+from bot.extension_texts import extension_problems
 from bot.host_desk import HostDesk, HostState
-from bot.host_parts import default_settings, make_channels, make_models, make_sessions, make_tools, webhooks_of
+from bot.host_parts import (
+    default_settings,
+    make_channels,
+    make_extensions,
+    make_hooks,
+    make_memory,
+    make_models,
+    make_processes,
+    make_sessions,
+    make_tools,
+    make_transcriber,
+    webhooks_of,
+)
 from bot.http.auth import load_or_create_token
 from bot.http.events import EventHub
 from bot.lock import DataDirectoryLock
 from bot.migrations import all_migrations
+from bot.place_extensions import PlaceExtensions
 from bot.sandbox import make_sandbox
 from bot.settings import SettingsStore
 from channels.web import UploadStore
@@ -49,6 +63,7 @@ from features.contracts.clock import Clock
 from features.contracts.errors import OperatorMustAct, PumiceError, UserMustAct
 from features.processes import HostProcessHardening, SecretRedactor
 from features.sessions import DatabaseSessionStore
+from features.skills import SkillCatalog
 from features.storage import Database
 from features.usage import UsageLedger
 from workspaces import Workspaces
@@ -152,7 +167,14 @@ class Host:
         await self._access.load()
         self.events = EventHub(clock)
         self.commands: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
+        self._workspaces = Workspaces(config.host.data_dir / "workspaces")
+        self._memory = make_memory(config, self.database, self._access, self._workspaces)
+        self._skills = SkillCatalog(
+            self.database, clock, host_folder=config.host.data_dir, folder=self._workspaces.folder,
+            taken=[command.name for command in self.commands.menu()],
+        )  # fmt: skip
         self._compose_delivery(stack)
+        await self._compose_extensions(stack)
         self._compose_conversations(stack)
         stack.push_async_callback(self._errands.close)
 
@@ -167,14 +189,30 @@ class Host:
         self.inbox = Inbox(self.database, self._access, clock=clock, ids=ids, hand_over=self._hand_over, refused=self._say_refusal)
         stack.push_async_callback(self.inbox.close)
 
+    async def _compose_extensions(self, stack: AsyncExitStack) -> None:
+        config = self.config
+        self._processes = make_processes(config, self.redactor, self._sandbox)
+        self._workspaces = Workspaces(config.host.data_dir / "workspaces")
+        hooks = await stack.enter_async_context(make_hooks(config, self._processes, self.redactor, clock=self._clock, ids=self._ids))
+        self._built_in = (hooks.spec(),) if config.hooks else ()
+        catalogue = make_extensions(config, self.database, clock=self._clock)
+        stack.callback(catalogue.close)
+        self._extensions = PlaceExtensions(catalogue, self._workspaces, may_have_own=self._may_have_own_extensions)
+        self._loaded = await self._extensions.reload()
+
+    def _may_have_own_extensions(self, place: Address) -> bool:
+        """Where nothing confines what they start, only where nobody but an owner talks."""
+        return self._sandbox is not None or place.channel == "web" or self._access.is_owner(str(place))
+
     def _compose_conversations(self, stack: AsyncExitStack) -> None:
-        config, clock, ids = self.config, self._clock, self._ids
-        workspaces = Workspaces(config.host.data_dir / "workspaces")
+        config, clock, ids, workspaces = self.config, self._clock, self._ids, self._workspaces
         store = DatabaseSessionStore(self.database)
         opener = SessionOpener(
             make_sessions(config, store, self._models, self.redactor, clock=clock, ids=ids, random=self._random),
             store, self._settings, workspaces, clock=clock,
-            tools=make_tools(config, self.redactor, self._sandbox), post=self.outbox.post, roots=config.tools.roots,
+            tools=make_tools(config, self._processes, self._memory, sandboxed=self._sandbox is not None),
+            skills=self._skills, memory=self._memory, instructions=config.host.data_dir / "AGENTS.md", post=self.outbox.post,
+            extensions=self._extensions, built_in=self._built_in, roots=config.tools.roots,
             spending=lambda place, zone: PlaceSpending(
                 self._usage, place, zone, clock=clock, budget_usd=config.models.budget_usd_per_day,
             ),
@@ -182,7 +220,8 @@ class Host:
         self.conversations = Conversations(
             ConversationServices(
                 inbox=self.inbox, outbox=self.outbox, settings=self._settings, opener=opener, channels=self.channels,
-                attachments=Attachments(workspaces, self._uploads, clock), commands=self.commands, context=self._command_context(),
+                attachments=Attachments(workspaces, self._uploads, clock, make_transcriber(config, self._processes)),
+                commands=self.commands, context=self._command_context(), skills=self._skills,
                 usage=self._usage, publish=self.events.publish, clock=clock, ids=ids,
             ),
             idle_evict_minutes=config.chat.idle_evict_minutes,
@@ -196,7 +235,8 @@ class Host:
 
     def _command_context(self) -> Callable[[Conversation, Person, bool, bool], CommandContext]:
         services = CommandServices(
-            models=self._models, settings=self._settings, usage=self._usage, access=self._access, registry=self.commands,
+            models=self._models, settings=self._settings, usage=self._usage, access=self._access, extensions=self._extensions,
+            skills=self._skills, memory=self._memory, registry=self.commands,
             channels_health=lambda: {name: channel.health() for name, channel in self.channels.items()}, clock=self._clock,
         )  # fmt: skip
 
@@ -213,6 +253,8 @@ class Host:
         for channel in self.channels.values():
             self._listening.start(self._listen(channel), name=f"channel {channel.name}")
         self._listening.start(self.conversations.sweep(), name="idle sweep")
+        if self._loaded.problems:
+            self._errands.start(self._tell_owners(extension_problems(self._loaded.problems)), name="extension problems")
 
     async def _serve_http(self, stack: AsyncExitStack, token: str) -> None:
         from bot.http.server import HttpServer
@@ -226,7 +268,7 @@ class Host:
 
     async def _listen(self, channel: ChatChannel) -> None:
         """A channel survives every fault of its platform; this is for its own defects."""
-        self._errands.start(channel.announce_commands(self.commands.menu()), name=f"commands {channel.name}")
+        self._errands.start(self._announce_commands(channel), name=f"commands {channel.name}")
         while True:
             try:
                 await channel.run(self.inbox)
@@ -234,6 +276,9 @@ class Host:
                 error_id = self._ids()
                 log.exception("channel broke", extra={"facts": {"channel": channel.name, "error_id": error_id}})
             await self._clock.sleep(_CHANNEL_AGAIN_S)
+
+    async def _announce_commands(self, channel: ChatChannel) -> None:
+        await channel.announce_commands([*self.commands.menu(), *await self._skills.menu()])
 
     def _check_models(self) -> None:
         models = self.config.models

@@ -14,6 +14,7 @@ from bot.conversations.pending import Pending
 from bot.conversations.runs import Runs
 from bot.conversations.services import ConversationServices
 from bot.conversations.session_seat import SessionSeat
+from bot.conversations.skill_desk import SkillDesk
 from bot.conversations.summing_up import SummingUp
 from bot.conversations.turn import Turn
 from bot.conversations.voice import Voice
@@ -23,6 +24,7 @@ from bot.delivery.errands import FULL_DISK_DELAY_S, Errands
 from bot.delivery.inbox import StoredMessage, UnfinishedTurn
 from bot.delivery.outbox import CutRun
 from bot.delivery.wording import STOPPED
+from bot.extension_texts import extension_news
 from bot.settings import ChatSettings
 from features.agent import AgentSession
 from features.contracts.chat import Address, Button
@@ -30,6 +32,7 @@ from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyE
 from features.contracts.events import SessionEvent
 from features.contracts.models import ThinkingLevel
 from features.contracts.sessions import SessionSummary
+from features.extensions import LoadedExtension
 
 __all__ = ["Conversation", "ConversationStatus", "StopReport"]
 
@@ -78,6 +81,7 @@ class Conversation:
         self._commands = CommandDesk(
             services, self._voice, lambda who, owner, group: services.context(self, who, owner, group), recovered_through=recovered_through
         )
+        self._skills = SkillDesk(address.place, services.skills, self._voice)
         self._line = WaitingLine(address, services.inbox, backlog=backlog)
         self._gathering = Gathering(self._line, services.clock)
         self._pending = Pending(address, services.inbox)
@@ -88,11 +92,13 @@ class Conversation:
         self._actor: asyncio.Task[None] | None = None
         self._preparing: asyncio.Task[None] | None = None
         self._leaving = False
+        self._group = False
 
     # What arrives
 
     def receive(self, stored: StoredMessage) -> None:
         """Take a message that is on the disk. Control commands act at once; everything else waits for its turn."""
+        self._group = stored.message.group
         self.last_used = self._services.clock.monotonic()
         if self._commands.is_control(stored):
             self._errands.start(self._act_at_once(stored), name=f"command {self.address}")
@@ -197,7 +203,9 @@ class Conversation:
             await self._edit(stored)
         elif (parsed := self._commands.parse(stored)) is not None:
             await self._commands.act_in_turn(stored, *parsed)
-        elif (near := self._commands.mistyped(stored)) is not None:
+        elif (reply := await self._skills.look_at(turn)) is not None:
+            await self.say(reply.text, buttons=reply.buttons, answers=turn.ids)
+        elif not turn.calls and (near := self._commands.mistyped(stored)) is not None:
             await self.say(f"There is no such command. Did you mean /{near}?", answers=turn.ids)
         elif turn.withdrawn:
             await self._services.inbox.close_without_answer(turn.ids, skipped=True)
@@ -296,14 +304,19 @@ class Conversation:
     def _run_ended(self, session: AgentSession) -> None:
         self.last_used = self._services.clock.monotonic()
         self._pending.take_back(session.take_queued())
+        if not self._leaving:
+            self._errands.start(self._skills.ask(group=self._group), name=f"skills {self.address}")
         self._wake()
 
-    def _opened(self, session: AgentSession) -> None:
+    def _opened(self, session: AgentSession, news: Sequence[LoadedExtension]) -> None:
         for notice in session.notices:
             self._tell(notice)
+        if news:
+            text, buttons = extension_news(news)
+            self._errands.start(self._voice.aside(text, buttons=buttons), name=f"extensions {self.address}")
 
     def _tell(self, text: str) -> None:
-        self._errands.start(self.say(text), name=f"notice {self.address}")
+        self._errands.start(self._voice.aside(text), name=f"notice {self.address}")
 
     def _heard(self, event: SessionEvent) -> None:
         self._runs.on_event(event)
@@ -348,6 +361,11 @@ class Conversation:
 
     async def list_sessions(self) -> list[SessionSummary]:
         return await self._seat.list()
+
+    async def extensions(self) -> Sequence[LoadedExtension]:
+        """Those of this address's session. What has changed is taken up first, if nothing goes on."""
+        self.last_used = self._services.clock.monotonic()
+        return await self._seat.extensions()
 
     async def stop(self) -> StopReport:
         """Stop what is going on, at once; what waits is kept and answered next."""

@@ -16,7 +16,9 @@ from bot.conversations.services import ConversationServices
 from bot.conversations.session_seat import SessionOpener
 from bot.conversations.spending import PlaceSpending
 from bot.delivery import Inbox, Outbox, StoredMessage
+from bot.delivery.place_log import DatabasePlaceLog
 from bot.migrations import all_migrations
+from bot.place_extensions import PlaceExtensions
 from bot.settings import ChatSettings, SettingsStore
 from bot.testing import LoopbackChannel, LoopbackChat
 from channels.web import UploadStore
@@ -29,8 +31,11 @@ from features.contracts.events import SessionEvent
 from features.contracts.messages import UserMessage, message_text
 from features.contracts.models import Model
 from features.contracts.testing import FakeClock, sequential_ids
+from features.extensions import ExtensionCatalogue, ExtensionChoices, ExtensionLoader
+from features.memory import Memory
 from features.processes import SecretRedactor
 from features.sessions import DatabaseSessionStore
+from features.skills import SkillCatalog
 from features.storage import Database
 from features.system_prompt import SystemPromptBuilder
 from features.tools import ToolRegistry
@@ -74,9 +79,15 @@ class Rig:
         workspaces = Workspaces(folder / "workspaces")
         registry: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
         usage = UsageLedger(database, clock)
+        catalogue = ExtensionCatalogue(ExtensionLoader(), ExtensionChoices(database, clock), entry_points=False)
+        self.extensions = PlaceExtensions(catalogue, workspaces, may_have_own=lambda place: True)
+        self.skills = SkillCatalog(
+            database, clock, host_folder=folder, folder=workspaces.folder, taken=[command.name for command in registry.menu()]
+        )
+        memory = Memory(DatabasePlaceLog(database), folder=workspaces.folder, host_file=None, is_owners=lambda place: False)
         command_services = CommandServices(
-            models=_Models(models), settings=self.settings, usage=usage, access=self.access, channels_health=dict, registry=registry,
-            clock=clock,
+            models=_Models(models), settings=self.settings, usage=usage, access=self.access, extensions=self.extensions,
+            skills=self.skills, memory=memory, channels_health=dict, registry=registry, clock=clock,
         )  # fmt: skip
 
         def context(conversation: Conversation, sender: Person, owner: bool, group: bool) -> CommandContext:
@@ -97,14 +108,18 @@ class Rig:
                     self.settings,
                     workspaces,
                     clock=clock,
-                    tools=lambda send: ToolRegistry([self.tool]),
+                    tools=lambda place, send: ToolRegistry([self.tool]),
+                    skills=self.skills,
+                    memory=memory,
                     post=self.outbox.post,
+                    extensions=self.extensions,
                     spending=lambda place, zone: PlaceSpending(usage, place, zone, clock=clock, budget_usd=budget),
                 ),
                 channels=channels,
                 attachments=Attachments(workspaces, UploadStore(folder / "uploads"), clock),
                 commands=registry,
                 context=context,
+                skills=self.skills,
                 usage=usage,
                 publish=lambda address, event: self.events.append((address, event)),
                 clock=clock,
