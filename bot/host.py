@@ -39,6 +39,7 @@ from bot.http.auth import load_or_create_token
 from bot.http.events import EventHub
 from bot.lock import DataDirectoryLock
 from bot.migrations import all_migrations
+from bot.questions import Questions
 from bot.sandbox import make_sandbox
 from bot.settings import SettingsStore
 from channels.web import UploadStore
@@ -160,9 +161,12 @@ class Host:
         self.channels = make_channels(self.config, self._uploads, self._wanted, clock=clock, random=self._random)
         self.outbox = Outbox(
             self.database, self.channels, clock=clock, ids=ids, random=self._random,
-            redact=self.redactor.redact, refused=self._delivery_refused, delivered=lambda delivery: self.desk.delivered(delivery),
+            redact=self.redactor.redact, refused=self._delivery_refused,
+            delivered=lambda delivery: self.desk.delivered(delivery), changed=lambda delivery: self.desk.changed(delivery),
         )  # fmt: skip
         stack.push_async_callback(self.outbox.close)
+        self._questions = Questions(self.database, self.outbox, clock=clock, ids=ids)
+        stack.push_async_callback(self._questions.close)
         self.inbox = Inbox(self.database, self._access, clock=clock, ids=ids, hand_over=self._hand_over, refused=self._say_refusal)
         stack.push_async_callback(self.inbox.close)
 
@@ -177,7 +181,8 @@ class Host:
         )  # fmt: skip
         self.conversations = Conversations(
             ConversationServices(
-                inbox=self.inbox, outbox=self.outbox, settings=self._settings, opener=opener, channels=self.channels,
+                inbox=self.inbox, outbox=self.outbox, questions=self._questions, settings=self._settings, opener=opener,
+                channels=self.channels,
                 attachments=Attachments(workspaces, self._uploads, clock), commands=self.commands, context=self._command_context(),
                 usage=self._usage, publish=self.events.publish, clock=clock, ids=ids,
             ),
@@ -204,6 +209,7 @@ class Host:
     async def _recover(self, stack: AsyncExitStack) -> None:
         """Take up what is left from before, then listen: what is new queues behind what is old."""
         cut = await self.outbox.recover()
+        await self._questions.recover()
         await self.conversations.recover(cut)
         stack.push_async_callback(self._listening.close)
         for channel in self.channels.values():

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from bot.chat_commands.access_commands import pair
-from bot.chat_commands.basics import help_, start, status, stop
+from bot.chat_commands.basics import answer, help_, start, status, stop
 from bot.chat_commands.context import CommandContext
 from bot.chat_commands.model_commands import model, thinking
 from bot.chat_commands.session_commands import delete, name, new, resume, sessions
@@ -36,12 +36,21 @@ def chat_commands() -> list[Command[CommandContext]]:
         _command("verbose", "[off|status|full]", "How much of my work you see.", verbose),
         _command("usage", "[day|week|month]", "Tokens and money that this chat used.", usage),
         _command("settings", "", "This chat's settings, as buttons.", settings),
+        _command("answer", "QUESTION CHOICE", "Answers a question that I asked.", answer, control=True, hidden=True, late=True),
         _command("pair", "[CODE]", "Admits the person with this code, or this group.", pair, control=True, owner_only=True),
     ]
 
 
 def _command(
-    name: str, usage: str, description: str, run: _Run, *, control: bool = False, owner_only: bool = False
+    name: str,
+    usage: str,
+    description: str,
+    run: _Run,
+    *,
+    control: bool = False,
+    owner_only: bool = False,
+    hidden: bool = False,
+    late: bool = False,
 ) -> Command[CommandContext]:
     async def guarded(context: CommandContext, arguments: str) -> None:
         if owner_only and not context.owner:
@@ -52,4 +61,4 @@ def _command(
         except (UserMustAct, RetryLater) as error:
             await context.say(str(error))
 
-    return Command(name, usage, description, guarded, control=control, owner_only=owner_only)
+    return Command(name, usage, description, guarded, control=control, owner_only=owner_only, hidden=hidden, late=late)

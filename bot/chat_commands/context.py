@@ -88,6 +88,8 @@ class Conversation(Protocol):
 
     async def rename(self, text: str) -> None: ...
 
+    async def answer_question(self, question_id: str, number: str, person: Person, *, owner: bool, group: bool) -> None: ...
+
 
 class Models(Protocol):
     """The models that can be chosen; ``features.models.ModelRegistry``."""

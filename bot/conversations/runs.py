@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 from bot.conversations.command_desk import defect_text
+from bot.conversations.elapsed import with_elapsed
 from bot.conversations.presenter import Presenter, tool_line
 from bot.conversations.services import ConversationServices
 from bot.conversations.turn import Turn
@@ -14,6 +15,7 @@ from bot.delivery.inbox import UnfinishedTurn
 from bot.delivery.outbox import CutRun
 from bot.delivery.run_books import RunBooks, RunStart
 from bot.delivery.wording import STOPPED
+from bot.questions import Asker, ChatQuestions
 from bot.settings import ChatSettings
 from features.agent import AgentSession
 from features.contracts.agent import RunFailure, RunOutcome
@@ -36,7 +38,13 @@ class Runs:
     """
 
     def __init__(
-        self, address: Address, services: ConversationServices, errands: Errands, *, ended: Callable[[AgentSession], None]
+        self,
+        address: Address,
+        services: ConversationServices,
+        errands: Errands,
+        questions: ChatQuestions,
+        *,
+        ended: Callable[[AgentSession], None],
     ) -> None:
         self.books = RunBooks(
             address,
@@ -45,10 +53,11 @@ class Runs:
             usage=lambda message: services.spent(address.place, self._zone, message),
             more_to_come=self._more_to_come,
         )
-        self.tools: dict[str, str] = {}
+        self.tools: dict[str, tuple[str, float]] = {}
         self._address = address
         self._services = services
         self._errands = errands
+        self._questions = questions
         self._ended = ended
         self._zone = "UTC"
         self._session: AgentSession | None = None
@@ -63,6 +72,7 @@ class Runs:
     def start(self, session: AgentSession, turn: Turn, settings: ChatSettings) -> None:
         """Begin a run with a turn; no run may be active."""
         prompt = turn.prompt()
+        self._questions.asker = Asker(people=turn.people, attended=turn.attended)
         self._launch(session, settings, RunStart(reply_to=turn.reply_to), turn.ids, lambda: session.prompt(prompt))
 
     def resume(self, session: AgentSession, unfinished: UnfinishedTurn, cut: CutRun, settings: ChatSettings) -> None:
@@ -75,6 +85,7 @@ class Runs:
             uncertain=cut.uncertain,
             replaces=cut.run_ids,
         )
+        self._questions.asker = Asker(people=unfinished.people, attended=unfinished.attended)
         self._launch(session, settings, start, unfinished.message_ids, lambda: _go_on(session, unfinished))
 
     async def halt(self) -> None:
@@ -95,7 +106,7 @@ class Runs:
     def on_event(self, event: SessionEvent) -> None:
         match event:
             case ToolExecutionStart():
-                self.tools[event.tool_call_id] = tool_line(event)
+                self.tools[event.tool_call_id] = (tool_line(event), self._services.clock.monotonic())
             case ToolExecutionEnd():
                 self.tools.pop(event.tool_call_id, None)
             case AgentEnd():
@@ -104,6 +115,16 @@ class Runs:
                 pass
         if self._presenter is not None:
             self._presenter.on_event(event)
+
+    def note(self, lines: Sequence[str]) -> None:
+        """Show lines beside what the run is doing."""
+        if self._presenter is not None:
+            self._presenter.note(lines)
+
+    def running_tools(self) -> tuple[str, ...]:
+        """What runs, and for how long."""
+        now = self._services.clock.monotonic()
+        return tuple(with_elapsed(line, now - began) for line, began in self.tools.values())
 
     def _more_to_come(self) -> bool:
         return self._session is not None and bool(self._session.queued)
@@ -133,6 +154,7 @@ class Runs:
         ask: Callable[[], Coroutine[Any, Any, RunOutcome | None]],
     ) -> None:
         presenter = self._presenter = self._present(settings, start)
+        presenter.note(self._questions.notes)
         try:
             try:
                 outcome = None if self._halting else await ask()
@@ -151,6 +173,7 @@ class Runs:
         finally:
             self._presenter = None
             self._task = None
+            self._questions.asker = None
             self._ended(session)
 
     async def _until_stored(self, owe: Callable[[], Awaitable[None]]) -> None:
@@ -167,6 +190,7 @@ class Runs:
         view = channel.live(self._address, reply_to=start.reply_to, opened=self.books.draft_shown)
         return Presenter(
             view,
+            clock=self._services.clock,
             stream=settings.stream,
             verbose=settings.verbose,
             may_show=self.books.intend_draft,

@@ -83,6 +83,10 @@ class EventHub:
         """Tell that a message of the outbox is in the chat."""
         self._tell_row(address, "delivered", row)
 
+    def changed(self, address: Address, row: ChatLogRow) -> None:
+        """Tell that a delivered message reads otherwise now: its buttons are gone, and it says why."""
+        self._tell_row(address, "changed", row)
+
     def received(self, address: Address, row: ChatLogRow) -> None:
         """Tell that a person's message was accepted."""
         self._tell_row(address, "received", row)

@@ -51,6 +51,10 @@ class WebChannel:
     def live(self, address: Address, *, reply_to: str | None, opened: Callable[[str], None]) -> LiveView:
         return _NoView()
 
+    async def close_buttons(self, address: Address, ref: str | None, text: str) -> bool:
+        """The host's log has it already, and tells whoever listens."""
+        return True
+
     async def fetch(self, attachment: Attachment, destination: Path, *, limit: int) -> None:
         await asyncio.to_thread(self._uploads.copy, attachment, destination, limit)
 

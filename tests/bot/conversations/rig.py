@@ -16,6 +16,7 @@ from bot.conversations.services import ConversationServices
 from bot.conversations.session_seat import SessionOpener
 from bot.delivery import Inbox, Outbox, StoredMessage
 from bot.migrations import all_migrations
+from bot.questions import Questions
 from bot.settings import ChatSettings, SettingsStore
 from bot.testing import LoopbackChannel, LoopbackChat
 from channels.web import UploadStore
@@ -65,8 +66,9 @@ class Rig:
         models = ScriptedModels(provider, SEEING)
         self.outbox = Outbox(
             database, channels, clock=clock, ids=ids, random=Random(1),
-            redact=str, refused=self._refused, delivered=lambda delivery: None,
+            redact=str, refused=self._refused, delivered=lambda delivery: None, changed=lambda delivery: None,
         )  # fmt: skip
+        self.questions = Questions(database, self.outbox, clock=clock, ids=ids)
         self.access = Access(AccessSection(mode="open", confirm_open=True, owners=("loop:1",)), database, clock, Random(1))
         self.inbox = Inbox(database, self.access, clock=clock, ids=ids, hand_over=self._hand_over, refused=_nothing)
         workspaces = Workspaces(folder / "workspaces")
@@ -88,6 +90,7 @@ class Rig:
             ConversationServices(
                 inbox=self.inbox,
                 outbox=self.outbox,
+                questions=self.questions,
                 settings=self.settings,
                 opener=SessionOpener(
                     factory,
@@ -118,7 +121,9 @@ class Rig:
         return self.conversations.get(Address("loop", name))
 
     async def start(self) -> None:
-        await self.conversations.recover(await self.outbox.recover())
+        cut = await self.outbox.recover()
+        await self.questions.recover()
+        await self.conversations.recover(cut)
         self._listening = asyncio.ensure_future(self.channel.run(self.inbox))
 
     async def crash(self) -> None:
@@ -127,6 +132,7 @@ class Rig:
             self._listening.cancel()
             await asyncio.gather(self._listening, return_exceptions=True)
         await self.conversations.close()
+        await self.questions.close()
         await self.outbox.close()
         await self.inbox.close()
 

@@ -9,6 +9,7 @@ from bot.conversations.presenter import Presenter, Verbosity
 from features.agent.testing import ScriptedProvider, answers, call, fails, hangs
 from features.contracts.events import MessageUpdate, ToolExecutionStart
 from features.contracts.stream import TextDelta
+from features.contracts.testing import FakeClock
 from tests.bot.conversations.rig import eventually, opened
 
 
@@ -37,14 +38,15 @@ async def nothing(text: str) -> None:
     return None
 
 
-def presenter(view: View, *, stream: bool = True, verbose: Verbosity = "status") -> Presenter:
+def presenter(view: View, *, stream: bool = True, verbose: Verbosity = "status", clock: FakeClock | None = None) -> Presenter:
     tasks: set[asyncio.Task[None]] = set()
 
-    def spawn(work: Coroutine[Any, Any, None]) -> None:
+    def spawn(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(work)
         tasks.add(task)
+        return task
 
-    return Presenter(view, stream=stream, verbose=verbose, may_show=yes, spawn=spawn, tell=nothing)
+    return Presenter(view, clock=clock or FakeClock(), stream=stream, verbose=verbose, may_show=yes, spawn=spawn, tell=nothing)
 
 
 def delta(text: str) -> MessageUpdate:
@@ -98,7 +100,9 @@ async def test_nothing_is_shown_before_it_is_written_down_that_something_may_be(
         await written.wait()
         return True
 
-    presents = Presenter(view, stream=True, verbose="status", may_show=may_show, spawn=asyncio.ensure_future, tell=nothing)
+    presents = Presenter(
+        view, clock=FakeClock(), stream=True, verbose="status", may_show=may_show, spawn=asyncio.ensure_future, tell=nothing
+    )
     presents.on_event(delta("text"))
     presents.on_event(ToolExecutionStart(tool_call_id="c", tool_name="bash", args={}))
     await asyncio.sleep(0.3)
