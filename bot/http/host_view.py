@@ -98,7 +98,8 @@ class HostView(Protocol):
     - Everything is asked and said as an owner; whoever calls has checked the token.
     - UserMustAct, RetryLater and OperatorMustAct become answers with their text; anything else is a defect.
     - ``knows`` says whether a chat can exist here: its channel is enabled. The other calls are made for such chats only.
-    - ``post`` returns when the message is on the disk, spoken as ``web:owner``, ``attended`` where somebody is there to answer questions; ``send`` when it is in the outbox. Both keep uploads first.
+    - ``post`` returns when the message is on the disk, spoken as ``web:owner``, ``attended`` where somebody is there to answer questions;
+      ``send`` when it is in the outbox. Both keep uploads first.
     - ``messages`` are in the order of their ids, at most ``limit``, the newest before ``before``.
     - ``events`` gets every session event of a chat by ``publish``; by ``delivered`` every message of the outbox once it was delivered; by
       ``changed`` one of them that reads otherwise now; and by ``received`` every message that a channel other than this one accepted.

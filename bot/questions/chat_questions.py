@@ -174,9 +174,7 @@ class ChatQuestions:
     def _asked_now(self) -> Asker:
         return _commanding.get() or self.asker or _NOBODY
 
-    async def _ask(
-        self, text: str, options: Sequence[str], *, timeout_s: float | None, owners_only: Sequence[str] = ()
-    ) -> str | None:
+    async def _ask(self, text: str, options: Sequence[str], *, timeout_s: float | None, owners_only: Sequence[str] = ()) -> str | None:
         if not self.interactive or len(self._open) >= _MOST_OPEN:
             return None
         question = self._questions.new(options, owners_only=owners_only, people=self._asked_now.people)
