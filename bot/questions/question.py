@@ -59,7 +59,10 @@ class Question:
         return self.options[int(number) - 1] if number.isdecimal() and 1 <= int(number) <= len(self.options) else None
 
     def understood(self, typed: str) -> str | None:
-        """The option that somebody typed: its number, its words or the first of them, or a plain yes or no."""
+        """The option that somebody typed: its number, its words or the first of them, or a plain yes or no.
+
+        What could be two options is neither; but a word that they share never means one that is kept for owners.
+        """
         said = typed.strip().rstrip(".!").casefold()
         if not self.options:
             return typed.strip() or None
@@ -71,6 +74,8 @@ class Question:
     def _by_first_word(self, said: str) -> str | None:
         meant = next((words for words in (_AGREEING, _REFUSING) if said in words), frozenset({said}))
         found = [option for option in self.options if option.split()[0].strip(",.!").casefold() in meant]
+        if len(found) > 1:
+            found = [option for option in found if option not in self._owners_only]
         return found[0] if len(found) == 1 else None
 
     def buttons(self) -> tuple[tuple[Button, ...], ...]:
