@@ -213,7 +213,7 @@ async def test_some_options_are_for_owners(tmp_path: Path) -> None:
     async with asking(tmp_path, lambda ui: ui.select("May I?", options, owners_only=["Allow always"]), group=True) as it:
         it.chat.says("go", sender=BERT)
         shown = await it.asked("May I?")
-        it.chat.presses(shown.buttons[1][0], sender=BERT)
+        it.chat.presses(shown.buttons[0][1], sender=BERT)
         await it.asked("Only an owner")
         assert it.got == []
         it.chat.says("yes", sender=BERT)
@@ -325,7 +325,7 @@ async def test_a_status_stands_beside_what_the_run_does(tmp_path: Path) -> None:
 
     async with asking(tmp_path, show) as it:
         it.chat.says("go")
-        await eventually(lambda: "work: 0 · building 3 of 9" in it.rig.channel.status)
+        await eventually(lambda: "work 0 · building 3 of 9" in it.rig.channel.status)
         done.set()
         await it.over()
         await it.rig.idle()
