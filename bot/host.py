@@ -34,7 +34,7 @@ from bot.delivery.delivery import Delivery
 from bot.delivery.errands import Errands, within
 from bot.delivery.inbox import Judgement
 from bot.host_desk import HostDesk, HostState
-from bot.host_parts import default_settings, make_channels, make_models, make_sessions, make_tools
+from bot.host_parts import default_settings, make_channels, make_models, make_sessions, make_tools, webhooks_of
 from bot.http.auth import load_or_create_token
 from bot.http.events import EventHub
 from bot.lock import DataDirectoryLock
@@ -222,7 +222,7 @@ class Host:
         http = self.config.http
         server = HttpServer(
             self.desk, token=token, data_dir=self.config.host.data_dir, clock=self._clock,
-            host=http.host, port=http.port, public_url=http.public_url,
+            host=http.host, port=http.port, public_url=http.public_url, webhooks=webhooks_of(self.channels.values()),
         )  # fmt: skip
         self._http = await stack.enter_async_context(server)
 

@@ -3,14 +3,17 @@
 import os
 from collections.abc import Callable, Iterable
 from random import Random
+from typing import TYPE_CHECKING
 
 from bot.config import Config
+from bot.config.chat_sections import SlackSection
 from bot.settings import ChatSettings
 from bot.zones import machine_zone
 from channels.web import UploadStore, WebChannel
 from features.agent import AgentSessionFactory, RetryOptions
-from features.contracts.chat import ChatChannel, ChatSender
+from features.contracts.chat import ChatChannel, ChatSender, WebhookChannel
 from features.contracts.clock import Clock
+from features.contracts.errors import OperatorMustAct
 from features.contracts.processes import ProcessSpawnHook, SecretRedactor
 from features.contracts.sessions import SessionStore
 from features.models import ModelOverride, ModelRegistry, ProviderConfig
@@ -18,7 +21,10 @@ from features.processes import ProcessPolicyOptions, ProcessRunner, ProcessSpawn
 from features.system_prompt import SystemPromptBuilder
 from features.tools import ToolOptions, ToolRegistry
 
-__all__ = ["default_settings", "make_channels", "make_models", "make_sessions", "make_tools"]
+if TYPE_CHECKING:
+    from channels.slack import SlackOptions
+
+__all__ = ["default_settings", "make_channels", "make_models", "make_sessions", "make_tools", "webhooks_of"]
 
 _MODEL_CALLS_AT_ONCE = 256
 CONSOLE = "console"
@@ -127,16 +133,40 @@ def make_channels(
         elif name == "telegram":
             from channels.telegram import TelegramChannel, TelegramOptions
 
-            assert section.telegram.token is not None
+            if section.telegram.token is None:
+                raise OperatorMustAct("the telegram channel is wanted, and channels.telegram.token is not set. Set it.")
             options = TelegramOptions(
                 token=section.telegram.token,
                 api_url=section.telegram.api_url,
                 max_sends_per_second=section.telegram.max_sends_per_second,
             )
             channels[name] = TelegramChannel(options, clock=clock, random=random)
+        elif name == "slack":
+            from channels.slack import SlackChannel
+
+            channels[name] = SlackChannel(_slack_options(section.slack), clock=clock, random=random)
         else:
             channels[name] = WebChannel(name, uploads=uploads, clock=clock)
     return channels
+
+
+def webhooks_of(channels: Iterable[ChatChannel]) -> dict[str, WebhookChannel]:
+    """The channels whose platforms call this host, by path."""
+    return {path: channel for channel in channels if isinstance(channel, WebhookChannel) and (path := channel.webhook_path) is not None}
+
+
+def _slack_options(section: SlackSection) -> "SlackOptions":
+    from channels.slack import SlackOptions
+
+    if section.bot_token is None:
+        raise OperatorMustAct("the slack channel is wanted, and channels.slack.bot_token is not set. Set it.")
+    return SlackOptions(
+        bot_token=section.bot_token,
+        app_token=section.app_token or "",
+        signing_secret=section.signing_secret or "",
+        mode=section.mode,
+        api_url=section.api_url,
+    )
 
 
 def _enabled(config: Config) -> list[str]:
@@ -145,4 +175,6 @@ def _enabled(config: Config) -> list[str]:
         enabled.append("web")
     if config.channels.telegram.token is not None:
         enabled.append("telegram")
+    if config.channels.slack.bot_token is not None:
+        enabled.append("slack")
     return enabled

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from urllib.parse import urlsplit
 
+from bot.config.chat_sections import SlackSection
 from bot.config.config import Config
 from bot.config.errors import ConfigurationError
 from bot.zones import is_zone, near_zones
@@ -112,6 +113,21 @@ def _check_channels(config: Config) -> None:
     _check_url("channels.slack.api_url", channels.slack.api_url, ("http", "https"))
     if channels.telegram.token is not None and channels.telegram.mode == "webhook" and channels.telegram.webhook_secret is None:
         raise ConfigurationError("channels.telegram.webhook_secret is missing; without it anybody could forge updates. Set it.")
+    _check_slack(channels.slack)
+
+
+def _check_slack(slack: SlackSection) -> None:
+    if slack.bot_token is None:
+        if slack.app_token is not None or slack.signing_secret is not None:
+            raise ConfigurationError('channels.slack.bot_token is missing. Set it, for example to "env:SLACK_BOT_TOKEN".')
+        return
+    if slack.mode == "socket" and slack.app_token is None:
+        raise ConfigurationError(
+            "channels.slack.app_token is missing; Socket Mode needs one with the scope connections:write. "
+            'Set it, or set channels.slack.mode = "http".'
+        )
+    if slack.mode == "http" and slack.signing_secret is None:
+        raise ConfigurationError("channels.slack.signing_secret is missing; without it anybody could forge events. Set it.")
 
 
 def _check_services(config: Config) -> None:
@@ -171,12 +187,10 @@ def warnings_of(config: Config) -> Iterator[str]:
 
 def _switched_on_for_later(config: Config) -> Iterator[tuple[str, str]]:
     """Keys of features that come later, each with the feature's name."""
-    slack = config.channels.slack
     for name, provider in config.providers.items():
         if provider.kind not in SERVED_PROVIDER_KINDS:
             yield f"providers.{name}.kind", f"provider of the kind {provider.kind!r}"
     later: tuple[tuple[str, object, str], ...] = (
-        ("channels.slack.bot_token", slack.bot_token or slack.app_token, "Slack"),
         ("channels.telegram.mode", config.channels.telegram.mode == "webhook", "Telegram webhook (it polls instead)"),
         ("models.fallbacks", config.models.fallbacks, "fallback models"),
         ("models.budget_usd_per_day", config.models.budget_usd_per_day, "budget (see what is spent with /usage)"),

@@ -7,6 +7,7 @@ from bot.config import Config, ConfigurationError, load_config
 from bot.config.checks import SERVED_PROVIDER_KINDS
 from bot.doctor.finding import Finding, good, warning, wrong
 from bot.doctor.machine import examine_machine
+from bot.doctor.slack import examine_slack
 from bot.doctor.telegram import examine_telegram
 from bot.lock import DataDirectoryLock, running_host
 from bot.sandbox import sandbox_problem
@@ -37,6 +38,7 @@ async def examine(path: Path | None, environ: Mapping[str, str], cwd: Path, cloc
         await _database(config),
         *_providers(config),
         *await examine_telegram(config.channels.telegram, config.access, clock),
+        *await examine_slack(config.channels.slack, config.http.public_url),
     ]
 
 

@@ -24,10 +24,10 @@ from telegram import (
 )
 from telegram.error import TelegramError
 
+from channels.markup import RichText
 from channels.telegram.files import ReadyFile
 from channels.telegram.lanes import LanedRequest, tls_context
 from channels.telegram.options import TelegramOptions
-from channels.telegram.rich_text import RichText
 
 __all__ = ["Keyboard", "Target", "TelegramApi"]
 

@@ -4,12 +4,11 @@ import logging
 
 from telegram.error import BadRequest, Forbidden, TelegramError
 
+from channels.markup import render, split
 from channels.telegram.api import Target, TelegramApi
 from channels.telegram.flood_gate import FloodGate
 from channels.telegram.lanes import Flooded
-from channels.telegram.markdown import render
 from channels.telegram.refusals import draft_gone, not_modified
-from channels.telegram.text_parts import split
 from features.contracts.chat import Address
 from features.contracts.clock import Clock
 
