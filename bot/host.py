@@ -158,7 +158,7 @@ class Host:
 
     def _compose_delivery(self, stack: AsyncExitStack) -> None:
         clock, ids = self._clock, self._ids
-        self.channels = make_channels(self.config, self._uploads, self._wanted, clock=clock, random=self._random)
+        self.channels = make_channels(self.config, self._uploads, self._wanted, doing=self.events.doing, clock=clock, random=self._random)
         self.outbox = Outbox(
             self.database, self.channels, clock=clock, ids=ids, random=self._random,
             redact=self.redactor.redact, refused=self._delivery_refused,

@@ -11,7 +11,7 @@ from bot.settings import ChatSettings
 from bot.zones import machine_zone
 from channels.web import UploadStore, WebChannel
 from features.agent import AgentSessionFactory, RetryOptions
-from features.contracts.chat import ChatChannel, ChatSender, WebhookChannel
+from features.contracts.chat import Address, ChatChannel, ChatSender, WebhookChannel
 from features.contracts.clock import Clock
 from features.contracts.errors import OperatorMustAct
 from features.contracts.processes import ProcessSpawnHook, SecretRedactor
@@ -117,12 +117,19 @@ def make_tools(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHo
 
 
 def make_channels(
-    config: Config, uploads: UploadStore, wanted: Iterable[str | ChatChannel] | None, *, clock: Clock, random: Random
+    config: Config,
+    uploads: UploadStore,
+    wanted: Iterable[str | ChatChannel] | None,
+    *,
+    doing: Callable[[Address, str | None], None],
+    clock: Clock,
+    random: Random,
 ) -> dict[str, ChatChannel]:
     """The channels that are at work, by name.
 
     Args:
         wanted: names, or channels of one's own; None for what the configuration enables, and the terminal.
+        doing: told what goes on in a chat that is read from event streams.
     """
     channels: dict[str, ChatChannel] = {}
     section = config.channels
@@ -146,7 +153,7 @@ def make_channels(
 
             channels[name] = SlackChannel(_slack_options(section.slack), clock=clock, random=random)
         else:
-            channels[name] = WebChannel(name, uploads=uploads, clock=clock)
+            channels[name] = WebChannel(name, uploads=uploads, doing=doing, clock=clock)
     return channels
 
 

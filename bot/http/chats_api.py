@@ -78,7 +78,7 @@ class ChatsApi:
             ),
             Operation(
                 method="GET", path=f"{chat}/events",
-                summary="Server-sent: the session's events, and received, delivered, changed and resync.",
+                summary="Server-sent: the session's events, and status, received, delivered, changed and resync.",
                 handler=self.events, media="text/event-stream", parameters=resume, errors=(400, 404, 503),
             ),
             Operation(
