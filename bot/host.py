@@ -28,21 +28,35 @@ from bot.conversations import Conversation, Conversations
 from bot.conversations.attachments import Attachments
 from bot.conversations.services import ConversationServices
 from bot.conversations.session_seat import SessionOpener
+from bot.conversations.spending import PlaceSpending
 from bot.delivery import Inbox, Outbox, StoredMessage
 from bot.delivery.chat_log import ChatLog
 from bot.delivery.delivery import Delivery
 from bot.delivery.errands import Errands, within
 from bot.delivery.inbox import Judgement
+from bot.extension_texts import extension_problems
 from bot.host_desk import HostDesk, HostState
-from bot.host_parts import default_settings, make_channels, make_models, make_sessions, make_tools, webhooks_of
+from bot.host_parts import (
+    default_settings,
+    make_channels,
+    make_extensions,
+    make_hooks,
+    make_models,
+    make_processes,
+    make_sessions,
+    make_tools,
+    webhooks_of,
+)
 from bot.http.auth import load_or_create_token
 from bot.http.events import EventHub
 from bot.lock import DataDirectoryLock
 from bot.migrations import all_migrations
+from bot.place_extensions import PlaceExtensions
 from bot.questions import Questions
 from bot.sandbox import make_sandbox
 from bot.settings import SettingsStore
 from channels.web import UploadStore
+from features.approvals import Approvals
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, ChatChannel, InboundMessage, OutboundMessage, Person
 from features.contracts.clock import Clock
@@ -147,12 +161,13 @@ class Host:
         self._usage = UsageLedger(self.database, clock)
         self._models = make_models(config, clock=clock, ids=self._ids)
         stack.push_async_callback(self._models.close)
-        self._check_default_model()
+        self._check_models()
         self._access = Access(config.access, self.database, clock, self._random, welcome=self._welcome)
         await self._access.load()
         self.events = EventHub(clock)
         self.commands: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
         self._compose_delivery(stack)
+        await self._compose_extensions(stack)
         self._compose_conversations(stack)
         stack.push_async_callback(self._errands.close)
 
@@ -170,14 +185,35 @@ class Host:
         self.inbox = Inbox(self.database, self._access, clock=clock, ids=ids, hand_over=self._hand_over, refused=self._say_refusal)
         stack.push_async_callback(self.inbox.close)
 
+    async def _compose_extensions(self, stack: AsyncExitStack) -> None:
+        config = self.config
+        self._processes = make_processes(config, self.redactor, self._sandbox)
+        self._workspaces = Workspaces(config.host.data_dir / "workspaces")
+        hooks = await stack.enter_async_context(make_hooks(config, self._processes, self.redactor, clock=self._clock, ids=self._ids))
+        self._approvals = Approvals(config.approvals.options(), self.database, self._clock)
+        self._built_in = [hooks.spec()] if config.hooks else []
+        if self._approvals.options.asks:
+            self._built_in.append(self._approvals.extension())
+        catalogue = make_extensions(config, self.database, clock=self._clock)
+        stack.callback(catalogue.close)
+        self._extensions = PlaceExtensions(catalogue, self._workspaces, may_have_own=self._may_have_own_extensions)
+        self._loaded = await self._extensions.reload()
+
+    def _may_have_own_extensions(self, place: Address) -> bool:
+        """Where nothing confines what they start, only where nobody but an owner talks."""
+        return self._sandbox is not None or place.channel == "web" or self._access.is_owner(str(place))
+
     def _compose_conversations(self, stack: AsyncExitStack) -> None:
-        config, clock, ids = self.config, self._clock, self._ids
-        workspaces = Workspaces(config.host.data_dir / "workspaces")
+        config, clock, ids, workspaces = self.config, self._clock, self._ids, self._workspaces
         store = DatabaseSessionStore(self.database)
         opener = SessionOpener(
             make_sessions(config, store, self._models, self.redactor, clock=clock, ids=ids, random=self._random),
             store, self._settings, workspaces, clock=clock,
-            tools=make_tools(config, self.redactor, self._sandbox), post=self.outbox.post, roots=config.tools.roots,
+            tools=make_tools(config, self._processes, sandboxed=self._sandbox is not None), post=self.outbox.post,
+            extensions=self._extensions, built_in=self._built_in, roots=config.tools.roots,
+            spending=lambda place, zone: PlaceSpending(
+                self._usage, place, zone, clock=clock, budget_usd=config.models.budget_usd_per_day,
+            ),
         )  # fmt: skip
         self.conversations = Conversations(
             ConversationServices(
@@ -197,7 +233,8 @@ class Host:
 
     def _command_context(self) -> Callable[[Conversation, Person, bool, bool], CommandContext]:
         services = CommandServices(
-            models=self._models, settings=self._settings, usage=self._usage, access=self._access, registry=self.commands,
+            models=self._models, settings=self._settings, usage=self._usage, access=self._access, extensions=self._extensions,
+            approvals=self._approvals, registry=self.commands,
             channels_health=lambda: {name: channel.health() for name, channel in self.channels.items()}, clock=self._clock,
         )  # fmt: skip
 
@@ -215,6 +252,8 @@ class Host:
         for channel in self.channels.values():
             self._listening.start(self._listen(channel), name=f"channel {channel.name}")
         self._listening.start(self.conversations.sweep(), name="idle sweep")
+        if self._loaded.problems:
+            self._errands.start(self._tell_owners(extension_problems(self._loaded.problems)), name="extension problems")
 
     async def _serve_http(self, stack: AsyncExitStack, token: str) -> None:
         from bot.http.server import HttpServer
@@ -237,11 +276,13 @@ class Host:
                 log.exception("channel broke", extra={"facts": {"channel": channel.name, "error_id": error_id}})
             await self._clock.sleep(_CHANNEL_AGAIN_S)
 
-    def _check_default_model(self) -> None:
-        try:
-            self._models.resolve(self.config.models.default)
-        except UserMustAct as error:
-            raise OperatorMustAct(f"models.default is {self.config.models.default!r}. {error}") from None
+    def _check_models(self) -> None:
+        models = self.config.models
+        for key, reference in (("default", models.default), *((f"fallbacks[{i}]", each) for i, each in enumerate(models.fallbacks))):
+            try:
+                self._models.resolve(reference)
+            except UserMustAct as error:
+                raise OperatorMustAct(f"models.{key} is {reference!r}. {error}") from None
 
     # What the parts tell each other
 

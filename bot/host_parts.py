@@ -2,20 +2,26 @@
 
 import os
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING
 
 from bot.config import Config
 from bot.config.chat_sections import SlackSection
+from bot.config.host_sections import HookSection
 from bot.settings import ChatSettings
 from bot.zones import machine_zone
 from channels.web import UploadStore, WebChannel
 from features.agent import AgentSessionFactory, RetryOptions
+from features.compaction import CompactionOptions
 from features.contracts.chat import Address, ChatChannel, ChatSender, WebhookChannel
 from features.contracts.clock import Clock
+from features.contracts.database import Database
 from features.contracts.errors import OperatorMustAct
 from features.contracts.processes import ProcessSpawnHook, SecretRedactor
 from features.contracts.sessions import SessionStore
+from features.extensions import ExtensionCatalogue, ExtensionChoices, ExtensionLoader
+from features.hooks import Hook, Hooks
 from features.models import ModelOverride, ModelRegistry, ProviderConfig
 from features.processes import ProcessPolicyOptions, ProcessRunner, ProcessSpawnPolicy
 from features.system_prompt import SystemPromptBuilder
@@ -23,11 +29,26 @@ from features.tools import ToolOptions, ToolRegistry
 
 if TYPE_CHECKING:
     from channels.slack import SlackOptions
+    from channels.telegram import TelegramOptions
 
-__all__ = ["default_settings", "make_channels", "make_models", "make_sessions", "make_tools", "webhooks_of"]
+__all__ = [
+    "BUILT_IN",
+    "default_settings",
+    "hook_argv",
+    "make_channels",
+    "make_extensions",
+    "make_hooks",
+    "make_models",
+    "make_processes",
+    "make_sessions",
+    "make_tools",
+    "webhooks_of",
+]
 
 _MODEL_CALLS_AT_ONCE = 256
 CONSOLE = "console"
+BUILT_IN = ("approvals", "hooks", "pins")
+"""Names of the host's own extensions, which no other may take."""
 
 
 def default_settings(config: Config) -> ChatSettings:
@@ -86,11 +107,38 @@ def make_sessions(
         random=random,
         retry=RetryOptions(max_attempts=retry.max_attempts, base_delay_s=retry.base_delay_s, max_delay_s=retry.max_delay_s),
         max_turns=config.chat.max_turns,
+        compaction=CompactionOptions(
+            enabled=config.compaction.enabled,
+            reserve_tokens=config.compaction.reserve_tokens,
+            keep_recent_tokens=config.compaction.keep_recent_tokens,
+        ),
+        fallbacks=config.models.fallbacks,
     )
 
 
-def make_tools(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHook | None) -> Callable[[ChatSender], ToolRegistry]:
-    """What makes the tools of one session."""
+def make_hooks(config: Config, processes: ProcessRunner, redactor: SecretRedactor, *, clock: Clock, ids: Callable[[], str]) -> Hooks:
+    hooks = [
+        Hook(event=hook.event, argv=hook_argv(config, hook), url=hook.url, timeout=timedelta(seconds=hook.timeout_s))
+        for hook in config.hooks
+    ]
+    return Hooks(hooks, processes=processes, redactor=redactor, clock=clock, ids=ids)
+
+
+def hook_argv(config: Config, hook: HookSection) -> tuple[str, ...]:
+    """A relative path is relative to the configuration; a bare name is looked for on the PATH."""
+    if not hook.command or "/" not in hook.command[0]:
+        return hook.command
+    return (str(config.base / hook.command[0]), *hook.command[1:])
+
+
+def make_extensions(config: Config, database: Database, *, clock: Clock) -> ExtensionCatalogue:
+    """Without anything loaded yet."""
+    section = config.extensions
+    loader = ExtensionLoader(config=section.config, disabled=section.disabled, taken=BUILT_IN)
+    return ExtensionCatalogue(loader, ExtensionChoices(database, clock), paths=section.paths)
+
+
+def make_processes(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHook | None) -> ProcessRunner:
     section = config.processes
     policy = ProcessSpawnPolicy(
         ProcessPolicyOptions(inherit=section.inherit, allow=section.allow, deny=section.deny),
@@ -98,14 +146,18 @@ def make_tools(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHo
         environ=os.environ,
         hooks=() if sandbox is None else (sandbox,),
     )
-    processes = ProcessRunner(policy, redactor)
+    return ProcessRunner(policy, redactor)
+
+
+def make_tools(config: Config, processes: ProcessRunner, *, sandboxed: bool) -> Callable[[ChatSender], ToolRegistry]:
+    """What makes the tools of one session."""
 
     def tools(send: ChatSender) -> ToolRegistry:
         return ToolRegistry.built_in(
             ToolOptions(
                 processes=processes,
                 send=send,
-                sandboxed=sandbox is not None,
+                sandboxed=sandboxed,
                 disabled=config.tools.disabled,
                 bash_timeout_s=config.tools.bash_timeout_s,
                 max_result_bytes=config.tools.max_result_bytes,
@@ -138,16 +190,9 @@ def make_channels(
         if not isinstance(name, str):
             channels[name.name] = name
         elif name == "telegram":
-            from channels.telegram import TelegramChannel, TelegramOptions
+            from channels.telegram import TelegramChannel
 
-            if section.telegram.token is None:
-                raise OperatorMustAct("the telegram channel is wanted, and channels.telegram.token is not set. Set it.")
-            options = TelegramOptions(
-                token=section.telegram.token,
-                api_url=section.telegram.api_url,
-                max_sends_per_second=section.telegram.max_sends_per_second,
-            )
-            channels[name] = TelegramChannel(options, clock=clock, random=random)
+            channels[name] = TelegramChannel(_telegram_options(config), clock=clock, random=random)
         elif name == "slack":
             from channels.slack import SlackChannel
 
@@ -160,6 +205,19 @@ def make_channels(
 def webhooks_of(channels: Iterable[ChatChannel]) -> dict[str, WebhookChannel]:
     """The channels whose platforms call this host, by path."""
     return {path: channel for channel in channels if isinstance(channel, WebhookChannel) and (path := channel.webhook_path) is not None}
+
+
+def _telegram_options(config: Config) -> "TelegramOptions":
+    from channels.telegram import TelegramOptions, WebhookAddress
+
+    section = config.channels.telegram
+    if section.token is None:
+        raise OperatorMustAct("the telegram channel is wanted, and channels.telegram.token is not set. Set it.")
+    webhook = None
+    if section.mode == "webhook":
+        assert section.webhook_secret is not None  # the configuration was refused without one
+        webhook = WebhookAddress(f"{config.http.public_url.rstrip('/')}/telegram/webhook", section.webhook_secret)
+    return TelegramOptions(token=section.token, api_url=section.api_url, max_sends_per_second=section.max_sends_per_second, webhook=webhook)
 
 
 def _slack_options(section: SlackSection) -> "SlackOptions":

@@ -11,7 +11,18 @@ def all_migrations() -> tuple[Migrations, ...]:
     from bot.delivery import DELIVERY_MIGRATIONS
     from bot.questions import QUESTION_MIGRATIONS
     from bot.settings import SETTINGS_MIGRATIONS
+    from features.approvals import APPROVAL_MIGRATIONS
+    from features.extensions import EXTENSION_MIGRATIONS
     from features.sessions import SESSION_MIGRATIONS
     from features.usage import USAGE_MIGRATIONS
 
-    return SESSION_MIGRATIONS, USAGE_MIGRATIONS, SETTINGS_MIGRATIONS, ACCESS_MIGRATIONS, DELIVERY_MIGRATIONS, QUESTION_MIGRATIONS
+    return (
+        SESSION_MIGRATIONS,
+        USAGE_MIGRATIONS,
+        SETTINGS_MIGRATIONS,
+        ACCESS_MIGRATIONS,
+        DELIVERY_MIGRATIONS,
+        EXTENSION_MIGRATIONS,
+        QUESTION_MIGRATIONS,
+        APPROVAL_MIGRATIONS,
+    )

@@ -3,10 +3,12 @@
 from collections.abc import Awaitable, Callable
 
 from bot.chat_commands.access_commands import pair
+from bot.chat_commands.approval_commands import approvals
 from bot.chat_commands.basics import answer, help_, start, status, stop
 from bot.chat_commands.context import CommandContext
+from bot.chat_commands.extension_commands import extensions, reload
 from bot.chat_commands.model_commands import model, thinking
-from bot.chat_commands.session_commands import delete, name, new, resume, sessions
+from bot.chat_commands.session_commands import compact, delete, name, new, resume, sessions
 from bot.chat_commands.setting_commands import busy, settings, timezone, verbose
 from bot.chat_commands.usage_command import usage
 from features.commands import Command
@@ -27,6 +29,7 @@ def chat_commands() -> list[Command[CommandContext]]:
         _command("status", "", "Shows model, context, cost, queue and channels.", status, control=True),
         _command("model", "[provider/model]", "Shows or switches the model.", model),
         _command("thinking", "[level]", "Shows or sets how much the model thinks first.", thinking),
+        _command("compact", "[instructions]", "Sums up what was said before, to make room; say what matters most.", compact),
         _command("sessions", "", "Lists this chat's sessions.", sessions),
         _command("resume", "ID", "Goes back to an earlier session.", resume),
         _command("delete", "ID", "Deletes a session for good, after asking.", delete),
@@ -36,6 +39,9 @@ def chat_commands() -> list[Command[CommandContext]]:
         _command("verbose", "[off|status|full]", "How much of my work you see.", verbose),
         _command("usage", "[day|week|month]", "Tokens and money that this chat used.", usage),
         _command("settings", "", "This chat's settings, as buttons.", settings),
+        _command("extensions", "[reload|trust|disable|enable]", "What extends me here, and whether it runs.", extensions),
+        _command("reload", "", "Loads the extensions again.", reload, owner_only=True),
+        _command("approvals", "[remove ID|clear]", "What may run here without being asked about.", approvals),
         _command("answer", "QUESTION CHOICE", "Answers a question that I asked.", answer, control=True, hidden=True, late=True),
         _command("pair", "[CODE]", "Admits the person with this code, or this group.", pair, control=True, owner_only=True),
     ]

@@ -7,13 +7,15 @@ from typing import Protocol
 
 from bot.access import Access
 from bot.settings import SettingsStore
+from features.approvals import Approvals
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, Button, ChannelHealth, Person
 from features.contracts.clock import Clock
 from features.contracts.models import Model, ThinkingLevel
 from features.contracts.sessions import SessionSummary
+from features.extensions import LoadedExtension, LoadedExtensions
 
-__all__ = ["CommandContext", "CommandServices", "Conversation", "Models", "Status", "Stopped", "UsageFigures", "UsageSums"]
+__all__ = ["CommandContext", "CommandServices", "Conversation", "Extensions", "Models", "Status", "Stopped", "UsageFigures", "UsageSums"]
 
 
 class Stopped(Protocol):
@@ -59,6 +61,8 @@ class Conversation(Protocol):
 
     - ``say`` returns once the text is in the outbox.
     - Sessions are this address's own; another's id raises UserMustAct, as does one that is not there or not unique.
+    - ``extensions`` are those at work in this chat, after a look at what has changed.
+    - ``compact`` gives what to say about it; while a run goes on it is only noted.
     - ``new_session``, ``resume_session`` and ``delete_session`` stop a run first.
     """
 
@@ -78,6 +82,8 @@ class Conversation(Protocol):
 
     async def list_sessions(self) -> Sequence[SessionSummary]: ...
 
+    async def extensions(self) -> Sequence[LoadedExtension]: ...
+
     async def stop(self) -> Stopped: ...
 
     def status(self) -> Status: ...
@@ -87,6 +93,8 @@ class Conversation(Protocol):
     async def set_thinking(self, level: ThinkingLevel) -> None: ...
 
     async def rename(self, text: str) -> None: ...
+
+    async def compact(self, instructions: str = "") -> str: ...
 
     async def answer_question(self, question_id: str, number: str, person: Person, *, owner: bool, group: bool) -> None: ...
 
@@ -135,6 +143,18 @@ class UsageSums(Protocol):
     async def totals(self, place: str, since: date) -> Sequence[UsageFigures]: ...
 
 
+class Extensions(Protocol):
+    """Decisions of owners about extensions, by place; ``bot.place_extensions.PlaceExtensions``."""
+
+    async def reload(self) -> LoadedExtensions: ...
+
+    async def trust(self, place: Address, digest: str, *, by: str) -> str: ...
+
+    async def disable(self, place: Address, name: str, *, by: str) -> None: ...
+
+    async def enable(self, place: Address, name: str) -> None: ...
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommandServices:
     """What all commands of a host share. ``registry`` is the one that they are in, for ``/help``."""
@@ -143,6 +163,8 @@ class CommandServices:
     settings: SettingsStore
     usage: UsageSums
     access: Access
+    extensions: Extensions
+    approvals: Approvals
     channels_health: Callable[[], Mapping[str, ChannelHealth]]
     registry: "CommandRegistry[CommandContext]"
     clock: Clock

@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from urllib.parse import urlsplit
 
-from bot.config.chat_sections import SlackSection
+from bot.config.chat_sections import SlackSection, TelegramSection
 from bot.config.config import Config
 from bot.config.errors import ConfigurationError
+from bot.config.host_sections import HookSection
 from bot.zones import is_zone, near_zones
 from features.contracts.chat import Address
+from features.contracts.extension_events import EXTENSION_EVENTS
 
-__all__ = ["SERVED_PROVIDER_KINDS", "check", "held_back_tools", "warnings_of"]
+__all__ = ["SERVED_PROVIDER_KINDS", "check", "warnings_of"]
 
 SERVED_PROVIDER_KINDS = ("anthropic", "openai", "openai-compatible", "offline")
 _KEYED = ("anthropic", "openai", "google")
@@ -25,6 +27,7 @@ _GROUP = {
     "telegram": (re.compile(r"-[1-9]\d*"), "telegram:-100123 (the numeric id of the group)"),
     "slack": (re.compile(r"[A-Z0-9]+/[A-Z0-9]+"), "slack:T0123/C0456 (the ids, not the names)"),
 }
+_LONGEST_HOOK_S = 600
 _QUIET = re.compile(r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d")
 
 
@@ -111,9 +114,19 @@ def _check_channels(config: Config) -> None:
     channels = config.channels
     _check_url("channels.telegram.api_url", channels.telegram.api_url, ("http", "https"))
     _check_url("channels.slack.api_url", channels.slack.api_url, ("http", "https"))
-    if channels.telegram.token is not None and channels.telegram.mode == "webhook" and channels.telegram.webhook_secret is None:
-        raise ConfigurationError("channels.telegram.webhook_secret is missing; without it anybody could forge updates. Set it.")
+    _check_telegram_webhook(channels.telegram, config.http.public_url)
     _check_slack(channels.slack)
+
+
+def _check_telegram_webhook(telegram: TelegramSection, public_url: str) -> None:
+    if telegram.token is None or telegram.mode != "webhook":
+        return
+    if telegram.webhook_secret is None:
+        raise ConfigurationError("channels.telegram.webhook_secret is missing; without it anybody could forge updates. Set it.")
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,256}", telegram.webhook_secret):
+        raise ConfigurationError("channels.telegram.webhook_secret may hold only letters, digits, _ and -, at most 256 of them.")
+    if not public_url:
+        raise ConfigurationError("http.public_url is missing; Telegram calls there in webhook mode. Set it to this host's https address.")
 
 
 def _check_slack(slack: SlackSection) -> None:
@@ -131,10 +144,15 @@ def _check_slack(slack: SlackSection) -> None:
 
 
 def _check_services(config: Config) -> None:
+    try:
+        config.approvals.options()
+    except ValueError as error:
+        raise ConfigurationError(f"approvals.{error}.") from None
     for name, server in config.mcp.servers.items():
         _check_either(f"mcp.servers.{name}", command=server.command, url=server.url)
     for i, hook in enumerate(config.hooks):
         _check_either(f"hooks[{i}]", command=hook.command, url=hook.url)
+        _check_hook(f"hooks[{i}]", hook)
     for name, webhook in config.webhooks.items():
         try:
             Address.parse(webhook.chat)
@@ -145,6 +163,16 @@ def _check_services(config: Config) -> None:
             raise ConfigurationError(f'language_servers.{name}.command is empty. Write it as a list, like ["pylsp"].')
     if config.observability.otlp_endpoint:
         _check_url("observability.otlp_endpoint", config.observability.otlp_endpoint, ("http", "https"))
+
+
+def _check_hook(key: str, hook: HookSection) -> None:
+    events = [event.name for event in EXTENSION_EVENTS]
+    if hook.event not in events:
+        near = get_close_matches(hook.event.lower().replace("-", "_"), events, n=1, cutoff=0.5)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Use one of: {', '.join(events)}."
+        raise ConfigurationError(f"{key}.event is {hook.event!r}, and there is no such event. {hint}")
+    if not 0 < hook.timeout_s <= _LONGEST_HOOK_S:
+        raise ConfigurationError(f"{key}.timeout_s is {hook.timeout_s:g}; it must be above 0 and at most {_LONGEST_HOOK_S}.")
 
 
 def _check_either(key: str, *, command: tuple[str, ...], url: str) -> None:
@@ -164,12 +192,6 @@ def _check_url(key: str, url: str, schemes: tuple[str, ...]) -> None:
         raise ConfigurationError(f"{key} is {url!r}; it must be an address that begins with {' or '.join(f'{s}://' for s in schemes)}.")
 
 
-def held_back_tools(config: Config) -> set[str]:
-    """The tools that may not run unasked. Until there is a way to ask, they may not run at all."""
-    policies = {"bash": config.approvals.bash, **config.approvals.tools}
-    return {tool for tool, policy in policies.items() if policy != "allow"}
-
-
 def warnings_of(config: Config) -> Iterator[str]:
     """What is allowed and still worth a word."""
     if config.access.mode == "open":
@@ -179,8 +201,12 @@ def warnings_of(config: Config) -> Iterator[str]:
     token = config.channels.telegram.token
     if token is not None and not re.fullmatch(r"\d+:[A-Za-z0-9_-]+", token):
         yield "channels.telegram.token does not look like a bot token (a number, a colon, letters). Copy it from @BotFather, whole."
-    for tool in sorted(held_back_tools(config)):
-        yield f"approvals.{tool} is not 'allow', and this version cannot ask for approval yet. The tool is switched off."
+    for root in config.tools.roots:
+        if config.host.data_dir.resolve().is_relative_to(root.resolve()):
+            yield (
+                f"tools.roots has {str(root)!r}, which holds the data directory: every chat's file tools reach the others' files and the "
+                "database. Name the folders below it that are meant."
+            )
     for key, name in _switched_on_for_later(config):
         yield f"{key} is set, but this version has no {name} yet. It is ignored."
 
@@ -191,17 +217,12 @@ def _switched_on_for_later(config: Config) -> Iterator[tuple[str, str]]:
         if provider.kind not in SERVED_PROVIDER_KINDS:
             yield f"providers.{name}.kind", f"provider of the kind {provider.kind!r}"
     later: tuple[tuple[str, object, str], ...] = (
-        ("channels.telegram.mode", config.channels.telegram.mode == "webhook", "Telegram webhook (it polls instead)"),
-        ("models.fallbacks", config.models.fallbacks, "fallback models"),
-        ("models.budget_usd_per_day", config.models.budget_usd_per_day, "budget (see what is spent with /usage)"),
         ("heartbeat.every_minutes", config.heartbeat.every_minutes, "heartbeat"),
         ("memory.host_wide", config.memory.host_wide, "host-wide memory"),
         ("voice", config.voice.transcribe or config.voice.command, "voice transcription"),
         ("calendar.backend", config.calendar.backend == "google", "Google Calendar"),
         ("mcp.servers", config.mcp.servers, "MCP"),
         ("a2a.enabled", config.a2a.enabled, "A2A"),
-        ("extensions.paths", config.extensions.paths, "extensions"),
-        ("hooks", config.hooks, "hooks"),
         ("webhooks", config.webhooks, "webhooks"),
         ("language_servers", config.language_servers, "language servers"),
         ("observability.otlp_endpoint", config.observability.otlp_endpoint, "OpenTelemetry export"),

@@ -14,6 +14,7 @@ from bot.conversations.pending import Pending
 from bot.conversations.runs import Runs
 from bot.conversations.services import ConversationServices
 from bot.conversations.session_seat import SessionSeat
+from bot.conversations.summing_up import SummingUp
 from bot.conversations.turn import Turn
 from bot.conversations.voice import Voice
 from bot.conversations.waiting_line import WaitingLine
@@ -22,6 +23,7 @@ from bot.delivery.errands import FULL_DISK_DELAY_S, Errands
 from bot.delivery.inbox import StoredMessage, UnfinishedTurn
 from bot.delivery.outbox import CutRun
 from bot.delivery.wording import STOPPED
+from bot.extension_texts import extension_news
 from bot.settings import ChatSettings
 from features.agent import AgentSession
 from features.contracts.chat import Address, Button, Person
@@ -29,6 +31,7 @@ from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyE
 from features.contracts.events import SessionEvent
 from features.contracts.models import ThinkingLevel
 from features.contracts.sessions import SessionSummary
+from features.extensions import LoadedExtension
 
 __all__ = ["Conversation", "ConversationStatus", "StopReport"]
 
@@ -86,7 +89,8 @@ class Conversation:
         self._gathering = Gathering(self._line, services.clock)
         self._pending = Pending(address, services.inbox)
         self._runs = Runs(address, services, self._errands, self._questions, ended=self._run_ended)
-        self._seat = SessionSeat(address, services.opener, self._runs.books, opened=self._opened, heard=self._heard)
+        self._summing_up = SummingUp(address, services, self._tell)
+        self._seat = SessionSeat(address, services.opener, self._runs.books, self._questions, opened=self._opened, heard=self._heard)
         self._unfinished: deque[tuple[UnfinishedTurn, CutRun]] = deque()
         self._actor: asyncio.Task[None] | None = None
         self._preparing: asyncio.Task[None] | None = None
@@ -124,9 +128,11 @@ class Conversation:
     @property
     def idle(self) -> bool:
         """Nothing goes on and nothing is kept that is not on the disk."""
+        compacting = self._seat.current is not None and self._seat.current.compacting
         return (
             self._actor is None
             and not self._runs.active
+            and not compacting
             and not len(self._errands)
             and not self._pending.has_notes
             and self._questions.idle
@@ -317,12 +323,19 @@ class Conversation:
         self._pending.take_back(session.take_queued())
         self._wake()
 
-    def _opened(self, session: AgentSession) -> None:
+    def _opened(self, session: AgentSession, news: Sequence[LoadedExtension]) -> None:
         for notice in session.notices:
-            self._errands.start(self.say(notice), name=f"notice {self.address}")
+            self._tell(notice)
+        if news:
+            text, buttons = extension_news(news)
+            self._errands.start(self._voice.aside(text, buttons=buttons), name=f"extensions {self.address}")
+
+    def _tell(self, text: str) -> None:
+        self._errands.start(self._voice.aside(text), name=f"notice {self.address}")
 
     def _heard(self, event: SessionEvent) -> None:
         self._runs.on_event(event)
+        self._summing_up.on_event(event)
         self._services.publish(self.address, event)
 
     # What commands and the host ask of a conversation
@@ -372,13 +385,21 @@ class Conversation:
     async def list_sessions(self) -> list[SessionSummary]:
         return await self._seat.list()
 
+    async def extensions(self) -> Sequence[LoadedExtension]:
+        """Those of this address's session. What has changed is taken up first, if nothing goes on."""
+        self.last_used = self._services.clock.monotonic()
+        return await self._seat.extensions()
+
     async def stop(self) -> StopReport:
         """Stop what is going on, at once; what waits is kept and answered next."""
         kept = self._waiting
-        was_running = self._runs.active or self._preparing is not None
+        session = self._seat.current
+        was_running = self._runs.active or self._preparing is not None or (session is not None and session.compacting)
         if self._preparing is not None:
             self._preparing.cancel()
         await self._runs.halt()
+        if session is not None and session.compacting:
+            await session.abort()
         return StopReport(was_running=was_running, kept=kept)
 
     @property
@@ -412,6 +433,14 @@ class Conversation:
     async def set_thinking(self, level: ThinkingLevel) -> None:
         await (await self._seat.get()).set_thinking(level)
         await self._services.settings.change(self.place, thinking=level)
+
+    async def compact(self, instructions: str = "") -> str:
+        """Sum up the older part of the conversation; gives what to say about it. While a run goes on that is done in its next pause.
+
+        Raises:
+            PumiceError: nothing was summed up; the text is for the person.
+        """
+        return await self._summing_up.compact(await self._seat.get(), instructions)
 
     async def rename(self, text: str) -> None:
         await (await self._seat.get()).set_name(text)

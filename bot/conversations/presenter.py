@@ -9,6 +9,8 @@ from features.contracts.chat import LiveView
 from features.contracts.clock import Clock
 from features.contracts.events import (
     AgentEnd,
+    CompactionEnd,
+    CompactionStart,
     MessageEnd,
     MessageStart,
     MessageUpdate,
@@ -21,7 +23,9 @@ from features.contracts.events import (
 from features.contracts.messages import AssistantMessage, TextBlock, ToolCall, message_text
 from features.contracts.stream import TextDelta, TextStarted
 
-__all__ = ["Presenter", "Verbosity", "tool_line"]
+__all__ = ["SUMMING_UP", "Presenter", "Verbosity", "tool_line"]
+
+SUMMING_UP = "summing up what was said before"
 
 Verbosity = Literal["off", "status", "full"]
 
@@ -98,10 +102,12 @@ class Presenter:
                 self._pieces.clear()
             case MessageEnd(message=AssistantMessage() as message):
                 self._end_message(message)
+            case CompactionStart():
+                self._begin(SUMMING_UP, SUMMING_UP)
+            case CompactionEnd():
+                self._end(SUMMING_UP)
             case ToolExecutionStart():
-                self._running[event.tool_call_id] = _RunningTool(tool_line(event), self._clock.monotonic())
-                self._show_status()
-                self._beat()
+                self._begin(event.tool_call_id, tool_line(event))
             case ToolExecutionUpdate():
                 if (tool := self._running.get(event.tool_call_id)) is not None:
                     tool.progress = _last_line(event.partial_result)
@@ -140,12 +146,21 @@ class Presenter:
             if text := message_text(message):
                 self._answers.append(text)
 
-    def _end_tool(self, event: ToolExecutionEnd) -> None:
-        tool = self._running.pop(event.tool_call_id, None)
-        line = event.tool_name if tool is None else tool.line
+    def _begin(self, key: str, line: str) -> None:
+        self._running[key] = _RunningTool(line, self._clock.monotonic())
+        self._show_status()
+        self._beat()
+
+    def _end(self, key: str) -> _RunningTool | None:
+        tool = self._running.pop(key, None)
         if not self._running:
             self._rest()
         self._show_status()
+        return tool
+
+    def _end_tool(self, event: ToolExecutionEnd) -> None:
+        tool = self._end(event.tool_call_id)
+        line = event.tool_name if tool is None else tool.line
         if self._verbose == "full":
             result = "\n".join(block.text for block in event.content if isinstance(block, TextBlock)).strip()
             shown = result if len(result) <= _LONGEST_RESULT else result[:_LONGEST_RESULT] + " …"

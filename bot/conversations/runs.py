@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.conversations.command_desk import defect_text
 from bot.conversations.elapsed import with_elapsed
-from bot.conversations.presenter import Presenter, tool_line
+from bot.conversations.presenter import SUMMING_UP, Presenter, tool_line
 from bot.conversations.services import ConversationServices
 from bot.conversations.turn import Turn
 from bot.delivery.errands import FULL_DISK_DELAY_S, Errands
@@ -21,7 +21,7 @@ from features.agent import AgentSession
 from features.contracts.agent import RunFailure, RunOutcome
 from features.contracts.chat import Address, OutboundMessage
 from features.contracts.errors import OperatorMustAct, PumiceError
-from features.contracts.events import AgentEnd, SessionEvent, ToolExecutionEnd, ToolExecutionStart
+from features.contracts.events import AgentEnd, CompactionEnd, CompactionStart, SessionEvent, ToolExecutionEnd, ToolExecutionStart
 from features.contracts.messages import AssistantMessage, Usage, message_text
 from features.contracts.sessions import MessageEntry
 
@@ -72,8 +72,8 @@ class Runs:
     def start(self, session: AgentSession, turn: Turn, settings: ChatSettings) -> None:
         """Begin a run with a turn; no run may be active."""
         prompt = turn.prompt()
-        self._questions.asker = Asker(people=turn.people, attended=turn.attended)
-        self._launch(session, settings, RunStart(reply_to=turn.reply_to), turn.ids, lambda: session.prompt(prompt))
+        asker = Asker(people=turn.people, attended=turn.attended)
+        self._launch(session, settings, RunStart(reply_to=turn.reply_to), asker, turn.ids, lambda: session.prompt(prompt))
 
     def resume(self, session: AgentSession, unfinished: UnfinishedTurn, cut: CutRun, settings: ChatSettings) -> None:
         """Go on with what an earlier process left unfinished; no run may be active."""
@@ -85,8 +85,8 @@ class Runs:
             uncertain=cut.uncertain,
             replaces=cut.run_ids,
         )
-        self._questions.asker = Asker(people=unfinished.people, attended=unfinished.attended)
-        self._launch(session, settings, start, unfinished.message_ids, lambda: _go_on(session, unfinished))
+        asker = Asker(people=unfinished.people, attended=unfinished.attended)
+        self._launch(session, settings, start, asker, unfinished.message_ids, lambda: _go_on(session, unfinished))
 
     async def halt(self) -> None:
         """Stop the run; returns when what it owes is in the outbox, or when it is parked."""
@@ -107,6 +107,10 @@ class Runs:
         match event:
             case ToolExecutionStart():
                 self.tools[event.tool_call_id] = (tool_line(event), self._services.clock.monotonic())
+            case CompactionStart():
+                self.tools[SUMMING_UP] = (SUMMING_UP, self._services.clock.monotonic())
+            case CompactionEnd():
+                self.tools.pop(SUMMING_UP, None)
             case ToolExecutionEnd():
                 self.tools.pop(event.tool_call_id, None)
             case AgentEnd():
@@ -134,6 +138,7 @@ class Runs:
         session: AgentSession,
         settings: ChatSettings,
         start: RunStart,
+        asker: Asker,
         asked: tuple[str, ...],
         ask: Callable[[], Coroutine[Any, Any, RunOutcome | None]],
     ) -> None:
@@ -143,13 +148,14 @@ class Runs:
         self._zone = settings.time_zone
         self.books.session_id = session.id
         self.books.begin(start)
-        self._task = self._errands.start(self._carry(session, settings, start, asked, ask), name=f"run {self._address}")
+        self._task = self._errands.start(self._carry(session, settings, start, asker, asked, ask), name=f"run {self._address}")
 
     async def _carry(
         self,
         session: AgentSession,
         settings: ChatSettings,
         start: RunStart,
+        asker: Asker,
         asked: tuple[str, ...],
         ask: Callable[[], Coroutine[Any, Any, RunOutcome | None]],
     ) -> None:
@@ -157,7 +163,8 @@ class Runs:
         presenter.note(self._questions.notes)
         try:
             try:
-                outcome = None if self._halting else await ask()
+                with self._questions.during_run(asker):
+                    outcome = None if self._halting else await ask()
             finally:  # what is owed goes out after the last that the view sends
                 self.books.draft_left(await presenter.close())
             if outcome is None:
@@ -173,7 +180,6 @@ class Runs:
         finally:
             self._presenter = None
             self._task = None
-            self._questions.asker = None
             self._ended(session)
 
     async def _until_stored(self, owe: Callable[[], Awaitable[None]]) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from bot.config import Config, ConfigurationError, load_config
 from bot.config.checks import SERVED_PROVIDER_KINDS
+from bot.doctor.extensions import examine_extensions, examine_hooks, examine_own_extensions
 from bot.doctor.finding import Finding, good, warning, wrong
 from bot.doctor.machine import examine_machine
 from bot.doctor.slack import examine_slack
@@ -34,8 +35,9 @@ async def examine(path: Path | None, environ: Mapping[str, str], cwd: Path, cloc
     return [
         *_configuration(config),
         *examine_machine(config, clock),
-        await _sandbox(config),
-        await _database(config),
+        *await _sandbox_and_data(config, clock),
+        *await examine_extensions(config),
+        *examine_hooks(config),
         *_providers(config),
         *await examine_telegram(config.channels.telegram, config.access, clock),
         *await examine_slack(config.channels.slack, config.http.public_url),
@@ -52,8 +54,13 @@ def _configuration(config: Config) -> Iterator[Finding]:
         yield warning("access", "access.mode is 'allowlist' and the lists are empty: nobody may talk", "Fill access.owners")
 
 
-async def _sandbox(config: Config) -> Finding:
+async def _sandbox_and_data(config: Config, clock: Clock) -> list[Finding]:
     problem = await sandbox_problem(config)
+    finding, trusted = await _database(config, clock)
+    return [_sandbox(config, problem), finding, *await examine_own_extensions(config, trusted, sandboxed=problem is None)]
+
+
+def _sandbox(config: Config, problem: str | None) -> Finding:
     if problem is None:
         return good("sandbox", "bubblewrap keeps what agents start to the chat's own folder")
     what = f"{problem}, so bash is for owners only"
@@ -61,25 +68,29 @@ async def _sandbox(config: Config) -> Finding:
     return wrong("sandbox", problem, fix) if config.processes.sandbox == "bubblewrap" else warning("sandbox", what, fix)
 
 
-async def _database(config: Config) -> Finding:
+async def _database(config: Config, clock: Clock) -> tuple[Finding, frozenset[str] | None]:
+    """With the contents of extensions that are trusted in some chat, where they can be seen."""
     path = config.database_path
     if not path.exists():
-        return good("database", f"{path} is made at the first start")
+        return good("database", f"{path} is made at the first start"), frozenset()
     if running_host(config.host.data_dir) is not None:
-        return good("database", "in use by the running host, which looked at it when it started")
+        return good("database", "in use by the running host, which looked at it when it started"), None
     from bot.migrations import all_migrations
+    from features.extensions import ExtensionChoices
     from features.storage import Database
 
     try:
         with DataDirectoryLock(config.host.data_dir):
             async with Database(path, all_migrations()) as database:
                 problems = await database.check()
+                trusted = await ExtensionChoices(database, clock).trusted_anywhere()
     except OperatorMustAct as error:
         what, _, fix = str(error).partition(". ")
-        return wrong("database", what, fix.removesuffix("."))
+        return wrong("database", what, fix.removesuffix(".")), None
     if problems:
-        return wrong("database", f"{path} is damaged: {problems[0]}", "Stop the host, keep a copy of the file, and restore a backup")
-    return good("database", f"{path} is sound")
+        fix = "Stop the host, keep a copy of the file, and restore a backup"
+        return wrong("database", f"{path} is damaged: {problems[0]}", fix), None
+    return good("database", f"{path} is sound"), frozenset(digest for _, digest in trusted)
 
 
 def _providers(config: Config) -> Iterator[Finding]:

@@ -43,14 +43,14 @@ _commanding: ContextVar[Asker | None] = ContextVar("commanding", default=None)
 class ChatQuestions:
     """Implements ``UserInterface`` for one address. At most 8 questions are open at a time; one more gets the safe answer.
 
-    ``asker`` is set while a run goes on. Within ``on_behalf_of`` whoever gave a command is asked instead.
+    Within ``during_run`` the people behind a run are asked, within ``on_behalf_of`` whoever gave a command; an owner at any other time.
 
     Args:
         noted: called with the status lines when they change.
     """
 
     def __init__(self, address: Address, questions: "Questions", *, noted: Callable[[Sequence[str]], None]) -> None:
-        self.asker: Asker | None = None
+        self._asker: Asker | None = None
         self._address = address
         self._questions = questions
         self._noted = noted
@@ -97,6 +97,20 @@ class ChatQuestions:
     @property
     def idle(self) -> bool:
         return not self._open
+
+    def open_texts(self) -> list[str]:
+        """What is being asked and not answered yet."""
+        return [f"A question to the person is open: {question.text}" for question in self._open.values()]
+
+    @contextmanager
+    def during_run(self, asker: Asker) -> Iterator[None]:
+        """One at a time. What started the run, a command perhaps, has no say in it."""
+        token, self._asker = _commanding.set(None), asker
+        try:
+            yield
+        finally:
+            self._asker = None
+            _commanding.reset(token)
 
     @contextmanager
     def on_behalf_of(self, asker: Asker) -> Iterator[None]:
@@ -172,17 +186,17 @@ class ChatQuestions:
 
     @property
     def _asked_now(self) -> Asker:
-        return _commanding.get() or self.asker or _NOBODY
+        return _commanding.get() or self._asker or _NOBODY
 
     async def _ask(self, text: str, options: Sequence[str], *, timeout_s: float | None, owners_only: Sequence[str] = ()) -> str | None:
         if not self.interactive or len(self._open) >= _MOST_OPEN:
             return None
-        question = self._questions.new(options, owners_only=owners_only, people=self._asked_now.people)
+        question = self._questions.new(text, options, owners_only=owners_only, people=self._asked_now.people)
         self._open[question.id] = question
         ending: str | None = None
         try:
             self._noted(self.notes)
-            await self._questions.show(question, self._address, text)
+            await self._questions.show(question, self._address)
             limit = min(_LONGEST_WAIT_S if timeout_s is None else timeout_s, _LONGEST_WAIT_S)
             if not await self._answered(question, limit):
                 ending = wording.nobody_answered(limit, choice=bool(options))

@@ -21,6 +21,7 @@ class Question:
     """A question that somebody waits on.
 
     Args:
+        text: the question as the chat shows it.
         options: what may be chosen; none for a question that any text answers.
         owners_only: options that owners alone may take.
         people: whoever may answer beside the owners.
@@ -28,9 +29,10 @@ class Question:
     """
 
     def __init__(
-        self, question_id: str, options: Sequence[str], *, owners_only: Sequence[str], people: frozenset[str], asked_at: datetime
+        self, question_id: str, text: str, options: Sequence[str], *, owners_only: Sequence[str], people: frozenset[str], asked_at: datetime
     ) -> None:
         self.id = question_id
+        self.text = text
         self.options = tuple(options)
         self.answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.taking = asyncio.Lock()

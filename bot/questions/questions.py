@@ -52,13 +52,13 @@ class Questions:
 
     # What the chats use
 
-    def new(self, options: Sequence[str], *, owners_only: Sequence[str], people: frozenset[str]) -> Question:
-        return Question(self._ids(), options, owners_only=owners_only, people=people, asked_at=self.clock.now())
+    def new(self, text: str, options: Sequence[str], *, owners_only: Sequence[str], people: frozenset[str]) -> Question:
+        return Question(self._ids(), text, options, owners_only=owners_only, people=people, asked_at=self.clock.now())
 
-    async def show(self, question: Question, address: Address, text: str) -> None:
+    async def show(self, question: Question, address: Address) -> None:
         """Post a question; it is in the table in the same commit."""
         at = self.clock.now()
-        message = OutboundMessage(text=text, buttons=question.buttons())
+        message = OutboundMessage(text=question.text, buttons=question.buttons())
         await self._outbox.post(address, message, also=lambda delivery_id: records.opened(question.id, address, delivery_id, at))
 
     async def post(self, address: Address, message: OutboundMessage) -> None:

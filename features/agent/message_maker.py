@@ -1,5 +1,7 @@
 """Makes the messages of a conversation that no model and no tool made."""
 
+from typing import Any
+
 from features.agent.redaction import Redaction
 from features.contracts.agent import Prompt
 from features.contracts.clock import Clock, unix_ms
@@ -15,6 +17,20 @@ class MessageMaker:
     def __init__(self, clock: Clock, redaction: Redaction) -> None:
         self._clock = clock
         self._redaction = redaction
+
+    def said(self, prompt: Prompt) -> UserMessage | CustomMessage:
+        """What joins the conversation with a prompt."""
+        return self.user(prompt) if prompt.custom is None else prompt.custom
+
+    def custom(self, custom_type: str, content: str | list[UserBlock], *, display: bool, details: Any = None) -> CustomMessage:
+        """An extension's message, without secrets."""
+        return CustomMessage(
+            custom_type=custom_type,
+            content=self._redaction.content(content),
+            display=display,
+            details=None if details is None else self._redaction.data(details),
+            timestamp=self._now(),
+        )
 
     def user(self, prompt: Prompt) -> UserMessage:
         """What a person said, with the time they said it and without secrets; pictures come after the text."""

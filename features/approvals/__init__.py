@@ -8,7 +8,7 @@ Failure: no answer in time, nobody there to ask, a table that cannot be read: th
 """
 
 from features.approvals.approvals import Approvals
-from features.approvals.grants import APPROVAL_MIGRATIONS
+from features.approvals.grants import APPROVAL_MIGRATIONS, Grant
 from features.approvals.options import ApprovalOptions
 
-__all__ = ["APPROVAL_MIGRATIONS", "ApprovalOptions", "Approvals"]
+__all__ = ["APPROVAL_MIGRATIONS", "ApprovalOptions", "Approvals", "Grant"]

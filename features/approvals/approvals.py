@@ -1,7 +1,6 @@
 """The gate that every tool call passes last."""
 
 import logging
-import sys
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
@@ -21,7 +20,7 @@ __all__ = ["Approvals"]
 log = logging.getLogger("pumice.approvals")
 
 _SHOWN_WITHIN_S = 30.0
-_FIRST, _LAST = sys.maxsize, -sys.maxsize
+_FIRST, _LAST = 1_000_000, -1_000_000  # as far as priorities go
 ONCE, ALWAYS, DENY = "Allow once", "Allow always for this chat", "Deny"
 
 _SWITCHED_OFF = "{tool} is not to be used on this host (approvals.{key} is 'deny'). Do it another way, or say that it cannot be done."

@@ -42,6 +42,11 @@ class ApprovalOptions(msgspec.Struct, frozen=True, kw_only=True):
         """The key under which a tool's policy stands."""
         return _MCP if tool not in self.tools and tool.startswith(f"{_MCP}_") else tool
 
+    @property
+    def asks(self) -> bool:
+        """Whether there is anything that is not simply allowed."""
+        return any(policy != "allow" for policy in self.tools.values())
+
     def policy(self, tool: str) -> Policy:
         return self.tools.get(self.key(tool), "allow")
 

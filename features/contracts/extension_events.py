@@ -23,6 +23,7 @@ from features.contracts.processes import ProcessSpawnEvent
 from features.contracts.sessions import CompactionEntry, SessionEntry
 
 __all__ = [
+    "EXTENSION_EVENTS",
     "AgentEnded",
     "AgentSettled",
     "AgentStarted",
@@ -107,7 +108,7 @@ class SessionShutdown(ExtensionEvent):
 class ResourcesDiscovered(ExtensionEvent):
     """Skills and prompt templates are being looked for. Folders and files that handlers add are searched after the session's own."""
 
-    name, deadline_s = "resources_discover", 2.0
+    name, kind, deadline_s = "resources_discover", "transform", 2.0
 
     def __init__(self, reason: Literal["startup", "reload"]) -> None:
         self.reason = reason
@@ -372,8 +373,8 @@ class ToolCalled(GateEvent):
     def __init__(self, call: ToolCall, arguments: dict[str, Any], *, owner: bool) -> None:
         super().__init__()
         self.call = call
-        self.owner = owner
         self._arguments = arguments
+        self.owner = owner
         self._frozen = False
 
     @property
@@ -511,3 +512,46 @@ class CompactionFailed(ExtensionEvent):
     def __init__(self, reason: str, error: str) -> None:
         self.reason = reason
         self.error = error
+
+
+EXTENSION_EVENTS: tuple[type[ExtensionEvent], ...] = (
+    SessionStarted,
+    SessionShutdown,
+    ResourcesDiscovered,
+    BeforeSessionSwitch,
+    SessionSwitched,
+    BeforeSessionFork,
+    SessionForked,
+    BeforeSessionDelete,
+    BeforeTree,
+    TreeMoved,
+    InputReceived,
+    BeforeAgentStart,
+    AgentStarted,
+    AgentEnded,
+    RunFailed,
+    AgentSettled,
+    TurnStarted,
+    TurnEnded,
+    ContextBuilding,
+    BeforeProviderRequest,
+    BeforeProviderHeaders,
+    BeforeProviderPayload,
+    ProviderResponded,
+    ProviderFailed,
+    MessageStarted,
+    MessageUpdated,
+    MessageEnding,
+    ToolCalled,
+    ToolExecutionStarted,
+    ToolExecutionUpdated,
+    ToolExecutionEnded,
+    ToolResulted,
+    ProcessSpawning,
+    BeforeModelSelection,
+    ModelSelected,
+    BeforeCompaction,
+    CompactionDone,
+    CompactionFailed,
+)
+"""All of them, in the order of this page."""

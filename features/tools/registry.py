@@ -45,7 +45,7 @@ class ToolRegistry:
         self._by_name = {tool.spec.name: tool for tool in self.tools}
         if len(self._by_name) != len(self.tools):
             raise ValueError(f"two tools have the same name: {sorted(tool.spec.name for tool in self.tools)}")
-        self._validators: dict[str, ArgumentValidator] = {}
+        self._validators: dict[str, tuple[Tool, ArgumentValidator]] = {}
 
     @classmethod
     def built_in(cls, options: ToolOptions) -> "ToolRegistry":
@@ -77,7 +77,7 @@ class ToolRegistry:
         Raises:
             ModelMustAct: they do not fit; the text names every error and shows what was received.
         """
-        validator = self._validators.get(tool.spec.name)
-        if validator is None:
-            validator = self._validators[tool.spec.name] = ArgumentValidator(tool.spec)
-        return validator.validate(arguments)
+        known = self._validators.get(tool.spec.name)
+        if known is None or known[0] is not tool:  # another tool may have taken the name
+            known = self._validators[tool.spec.name] = tool, ArgumentValidator(tool.spec)
+        return known[1].validate(arguments)

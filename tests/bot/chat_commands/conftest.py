@@ -8,9 +8,10 @@ import pytest
 
 from bot.access import ACCESS_MIGRATIONS, Access
 from bot.chat_commands import CommandContext, CommandServices, chat_commands
-from bot.chat_commands.testing import FixedModels, FixedUsage, NotedConversation
+from bot.chat_commands.testing import FixedModels, FixedUsage, NotedConversation, NotedExtensions
 from bot.config.chat_sections import AccessSection
 from bot.settings import SETTINGS_MIGRATIONS, ChatSettings, SettingsStore
+from features.approvals import APPROVAL_MIGRATIONS, ApprovalOptions, Approvals
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, Button, ChannelHealth, Person
 from features.contracts.models import Model
@@ -34,6 +35,7 @@ class Chat:
     usage: FixedUsage
     clock: FakeClock
     health: dict[str, ChannelHealth]
+    desk: NotedExtensions
     conversation: NotedConversation = field(default_factory=lambda: NotedConversation(Address("telegram", "1", "7")))
 
     async def says(self, text: str, by: Person = OWNER, *, group: bool = False) -> str:
@@ -62,7 +64,7 @@ class Chat:
 
 @pytest.fixture
 async def chat() -> AsyncIterator[Chat]:
-    database = MemoryDatabase(SETTINGS_MIGRATIONS, ACCESS_MIGRATIONS)
+    database = MemoryDatabase(SETTINGS_MIGRATIONS, ACCESS_MIGRATIONS, APPROVAL_MIGRATIONS)
     clock = FakeClock()
     access = Access(AccessSection(owners=(OWNER.id,)), database, clock, Random(1))
     await access.load()
@@ -71,14 +73,17 @@ async def chat() -> AsyncIterator[Chat]:
     )
     models, usage = FixedModels(list(MODELS)), FixedUsage()
     health: dict[str, ChannelHealth] = {}
+    desk = NotedExtensions()
     services = CommandServices(
         models=models,
         settings=SettingsStore(database, defaults),
         usage=usage,
         access=access,
+        extensions=desk,
+        approvals=Approvals(ApprovalOptions(tools={"bash": "ask", "write": "deny"}, allow_commands=("git status",)), database, clock),
         channels_health=lambda: health,
         registry=CommandRegistry(chat_commands()),
         clock=clock,
     )
-    yield Chat(services=services, models=models, usage=usage, clock=clock, health=health)
+    yield Chat(services=services, models=models, usage=usage, clock=clock, health=health, desk=desk)
     database.close()

@@ -75,6 +75,21 @@ def load(tmp_path: Path, text: str) -> Config:
         ("channels.telegram.mode = 'webhook'\nchannels.telegram.token = 'env:KEY'", "channels.telegram.webhook_secret is missing;"),
         ("[mcp.servers.a]", "mcp.servers.a must have either command or url, and has neither. Keep one."),
         ("[[hooks]]\nevent = 'x'\ncommand = ['a']\nurl = 'http://a'", "hooks[0] must have either command or url, and has both. Keep one."),
+        (
+            "[channels.telegram]\nmode = 'webhook'\ntoken = 'env:KEY'\nwebhook_secret = 'a secret with blanks'",
+            "channels.telegram.webhook_secret may hold only letters, digits, _ and -",
+        ),
+        (
+            "[channels.telegram]\nmode = 'webhook'\ntoken = 'env:KEY'\nwebhook_secret = 'secret_0123456789'",
+            "http.public_url is missing; Telegram calls there in webhook mode.",
+        ),
+        (
+            "[[hooks]]\nevent = 'agent-ended'\ncommand = ['a']",
+            "hooks[0].event is 'agent-ended', and there is no such event. Did you mean 'agent_end'?",
+        ),
+        ("[[hooks]]\nevent = 'xyz'\ncommand = ['a']", "hooks[0].event is 'xyz', and there is no such event. Use one of: session_start,"),
+        ("[[hooks]]\nevent = 'agent_end'\ncommand = ['a']\ntimeout_s = 0", "hooks[0].timeout_s is 0; it must be above 0 and at most 600."),
+        ("[[hooks]]\nevent = 'agent_end'\nurl = 'ftp://a'", "hooks[0].url is 'ftp://a'; it must be an address"),
         ("[webhooks.a]\nsecret = 'env:KEY'\nchat = '12345'\nprompt = 'x'", "webhooks.a.chat: '12345' is no chat address;"),
         ("[language_servers.a]\ncommand = []\nextensions = ['.py']", "language_servers.a.command is empty."),
     ],

@@ -14,14 +14,17 @@ from bot.conversations import Conversation, Conversations
 from bot.conversations.attachments import Attachments
 from bot.conversations.services import ConversationServices
 from bot.conversations.session_seat import SessionOpener
+from bot.conversations.spending import PlaceSpending
 from bot.delivery import Inbox, Outbox, StoredMessage
 from bot.migrations import all_migrations
+from bot.place_extensions import PlaceExtensions
 from bot.questions import Questions
 from bot.settings import ChatSettings, SettingsStore
 from bot.testing import LoopbackChannel, LoopbackChat
 from channels.web import UploadStore
 from features.agent import AgentSessionFactory
 from features.agent.testing import SCRIPTED_MODEL, FunctionTool, ScriptedModels, ScriptedProvider
+from features.approvals import ApprovalOptions, Approvals
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, InboundMessage, Person
 from features.contracts.database import Row
@@ -29,6 +32,7 @@ from features.contracts.events import SessionEvent
 from features.contracts.messages import UserMessage, message_text
 from features.contracts.models import Model
 from features.contracts.testing import FakeClock, sequential_ids
+from features.extensions import ExtensionCatalogue, ExtensionChoices, ExtensionLoader
 from features.processes import SecretRedactor
 from features.sessions import DatabaseSessionStore
 from features.storage import Database
@@ -51,6 +55,8 @@ async def eventually(holds: Callable[[], bool]) -> None:
 class Rig:
     def __init__(self, database: Database, folder: Path, provider: ScriptedProvider, clock: FakeClock, settings: dict[str, Any]) -> None:
         ids = _ids
+        fallbacks, budget, compaction = settings.pop("fallbacks", ()), settings.pop("budget", 0.0), settings.pop("compaction", None)
+        approvals = settings.pop("approvals", None)
         self.clock = clock
         self.database = database
         self.provider = provider
@@ -74,9 +80,12 @@ class Rig:
         workspaces = Workspaces(folder / "workspaces")
         registry: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
         usage = UsageLedger(database, clock)
+        catalogue = ExtensionCatalogue(ExtensionLoader(), ExtensionChoices(database, clock), entry_points=False)
+        self.extensions = PlaceExtensions(catalogue, workspaces, may_have_own=lambda place: True)
+        self.approvals = Approvals(approvals or ApprovalOptions(), database, clock)
         command_services = CommandServices(
-            models=_Models(models), settings=self.settings, usage=usage, access=self.access, channels_health=dict, registry=registry,
-            clock=clock,
+            models=_Models(models), settings=self.settings, usage=usage, access=self.access, extensions=self.extensions,
+            approvals=self.approvals, channels_health=dict, registry=registry, clock=clock,
         )  # fmt: skip
 
         def context(conversation: Conversation, sender: Person, owner: bool, group: bool) -> CommandContext:
@@ -84,7 +93,7 @@ class Rig:
 
         factory = AgentSessionFactory(
             store=self.store, models=models, prompts=SystemPromptBuilder(), redactor=SecretRedactor(), clock=clock, ids=ids,
-            random=Random(1),
+            random=Random(1), fallbacks=fallbacks, compaction=compaction,
         )  # fmt: skip
         self.conversations = Conversations(
             ConversationServices(
@@ -100,6 +109,9 @@ class Rig:
                     clock=clock,
                     tools=lambda send: ToolRegistry([self.tool]),
                     post=self.outbox.post,
+                    extensions=self.extensions,
+                    built_in=[self.approvals.extension()],
+                    spending=lambda place, zone: PlaceSpending(usage, place, zone, clock=clock, budget_usd=budget),
                 ),
                 channels=channels,
                 attachments=Attachments(workspaces, UploadStore(folder / "uploads"), clock),
