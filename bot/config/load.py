@@ -37,7 +37,7 @@ def load_config(path: Path | None, environ: Mapping[str, str], cwd: Path, *, nee
     fields = Reader(secrets, base=base, home=home, source=source).read(Sections, table)
     if not fields["host"].default_time_zone:
         fields["host"] = msgspec.structs.replace(fields["host"], default_time_zone=machine_zone(environ))
-    config = Config(**fields, source=source, base=base, secrets=tuple(secrets.found), warnings=())
+    config = Config(**fields, source=source, base=base, secrets=tuple(secrets.found), secret_files=tuple(secrets.files), warnings=())
     check(config)
     denied = [tool for tool, policy in config.approvals.options().tools.items() if policy == "deny"]  # nothing to offer to a model
     disabled = (*config.tools.disabled, *sorted(denied))
