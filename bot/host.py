@@ -54,9 +54,11 @@ from bot.http.events import EventHub
 from bot.lock import DataDirectoryLock
 from bot.migrations import all_migrations
 from bot.place_extensions import PlaceExtensions
+from bot.questions import Questions
 from bot.sandbox import make_sandbox
 from bot.settings import SettingsStore
 from channels.web import UploadStore
+from features.approvals import Approvals
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, ChatChannel, InboundMessage, OutboundMessage, Person
 from features.contracts.clock import Clock
@@ -180,12 +182,15 @@ class Host:
 
     def _compose_delivery(self, stack: AsyncExitStack) -> None:
         clock, ids = self._clock, self._ids
-        self.channels = make_channels(self.config, self._uploads, self._wanted, clock=clock, random=self._random)
+        self.channels = make_channels(self.config, self._uploads, self._wanted, doing=self.events.doing, clock=clock, random=self._random)
         self.outbox = Outbox(
             self.database, self.channels, clock=clock, ids=ids, random=self._random,
-            redact=self.redactor.redact, refused=self._delivery_refused, delivered=lambda delivery: self.desk.delivered(delivery),
+            redact=self.redactor.redact, refused=self._delivery_refused,
+            delivered=lambda delivery: self.desk.delivered(delivery), changed=lambda delivery: self.desk.changed(delivery),
         )  # fmt: skip
         stack.push_async_callback(self.outbox.close)
+        self._questions = Questions(self.database, self.outbox, clock=clock, ids=ids)
+        stack.push_async_callback(self._questions.close)
         self.inbox = Inbox(self.database, self._access, clock=clock, ids=ids, hand_over=self._hand_over, refused=self._say_refusal)
         stack.push_async_callback(self.inbox.close)
 
@@ -194,7 +199,10 @@ class Host:
         self._processes = make_processes(config, self.redactor, self._sandbox)
         self._workspaces = Workspaces(config.host.data_dir / "workspaces")
         hooks = await stack.enter_async_context(make_hooks(config, self._processes, self.redactor, clock=self._clock, ids=self._ids))
-        self._built_in = (hooks.spec(),) if config.hooks else ()
+        self._approvals = Approvals(config.approvals.options(), self.database, self._clock)
+        self._built_in = [hooks.spec()] if config.hooks else []
+        if self._approvals.options.asks:
+            self._built_in.append(self._approvals.extension())
         catalogue = make_extensions(config, self.database, clock=self._clock)
         stack.callback(catalogue.close)
         self._extensions = PlaceExtensions(catalogue, self._workspaces, may_have_own=self._may_have_own_extensions)
@@ -219,9 +227,10 @@ class Host:
         )  # fmt: skip
         self.conversations = Conversations(
             ConversationServices(
-                inbox=self.inbox, outbox=self.outbox, settings=self._settings, opener=opener, channels=self.channels,
+                inbox=self.inbox, outbox=self.outbox, questions=self._questions, settings=self._settings, opener=opener,
+                channels=self.channels, skills=self._skills,
                 attachments=Attachments(workspaces, self._uploads, clock, make_transcriber(config, self._processes)),
-                commands=self.commands, context=self._command_context(), skills=self._skills,
+                commands=self.commands, context=self._command_context(),
                 usage=self._usage, publish=self.events.publish, clock=clock, ids=ids,
             ),
             idle_evict_minutes=config.chat.idle_evict_minutes,
@@ -236,7 +245,7 @@ class Host:
     def _command_context(self) -> Callable[[Conversation, Person, bool, bool], CommandContext]:
         services = CommandServices(
             models=self._models, settings=self._settings, usage=self._usage, access=self._access, extensions=self._extensions,
-            skills=self._skills, memory=self._memory, registry=self.commands,
+            skills=self._skills, memory=self._memory, approvals=self._approvals, registry=self.commands,
             channels_health=lambda: {name: channel.health() for name, channel in self.channels.items()}, clock=self._clock,
         )  # fmt: skip
 
@@ -248,6 +257,7 @@ class Host:
     async def _recover(self, stack: AsyncExitStack) -> None:
         """Take up what is left from before, then listen: what is new queues behind what is old."""
         cut = await self.outbox.recover()
+        await self._questions.recover()
         await self.conversations.recover(cut)
         stack.push_async_callback(self._listening.close)
         for channel in self.channels.values():

@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable
 
 from bot.chat_commands.access_commands import pair
-from bot.chat_commands.basics import help_, start, status, stop
+from bot.chat_commands.approval_commands import approvals
+from bot.chat_commands.basics import answer, help_, start, status, stop
 from bot.chat_commands.context import CommandContext
 from bot.chat_commands.extension_commands import extensions, reload
 from bot.chat_commands.memory_commands import memory
@@ -44,12 +45,22 @@ def chat_commands() -> list[Command[CommandContext]]:
         _command("settings", "", "This chat's settings, as buttons.", settings),
         _command("extensions", "[reload|trust|disable|enable]", "What extends me here, and whether it runs.", extensions),
         _command("reload", "", "Loads the extensions again.", reload, owner_only=True),
+        _command("approvals", "[remove ID|clear]", "What may run here without being asked about.", approvals),
+        _command("answer", "QUESTION CHOICE", "Answers a question that I asked.", answer, control=True, hidden=True, late=True),
         _command("pair", "[CODE]", "Admits the person with this code, or this group.", pair, control=True, owner_only=True),
     ]
 
 
 def _command(
-    name: str, usage: str, description: str, run: _Run, *, control: bool = False, owner_only: bool = False
+    name: str,
+    usage: str,
+    description: str,
+    run: _Run,
+    *,
+    control: bool = False,
+    owner_only: bool = False,
+    hidden: bool = False,
+    late: bool = False,
 ) -> Command[CommandContext]:
     async def guarded(context: CommandContext, arguments: str) -> None:
         if owner_only and not context.owner:
@@ -60,4 +71,4 @@ def _command(
         except (UserMustAct, RetryLater) as error:
             await context.say(str(error))
 
-    return Command(name, usage, description, guarded, control=control, owner_only=owner_only)
+    return Command(name, usage, description, guarded, control=control, owner_only=owner_only, hidden=hidden, late=late)

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from bot.access import Access
 from bot.settings import SettingsStore
+from features.approvals import Approvals
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, Button, ChannelHealth, Person
 from features.contracts.clock import Clock
@@ -97,6 +98,8 @@ class Conversation(Protocol):
 
     async def compact(self, instructions: str = "") -> str: ...
 
+    async def answer_question(self, question_id: str, number: str, person: Person, *, owner: bool, group: bool) -> None: ...
+
 
 class Models(Protocol):
     """The models that can be chosen; ``features.models.ModelRegistry``."""
@@ -165,6 +168,7 @@ class CommandServices:
     extensions: Extensions
     skills: SkillCatalog
     memory: Memory
+    approvals: Approvals
     channels_health: Callable[[], Mapping[str, ChannelHealth]]
     registry: "CommandRegistry[CommandContext]"
     clock: Clock

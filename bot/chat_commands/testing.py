@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from bot.chat_commands.context import UsageFigures
-from features.contracts.chat import Address, Button
+from features.contracts.chat import Address, Button, Person
 from features.contracts.errors import UserMustAct
 from features.contracts.models import Model, ThinkingLevel
 from features.contracts.sessions import SessionSummary
@@ -93,6 +93,9 @@ class NotedConversation:
 
     async def rename(self, text: str) -> None:
         self.deeds.append(("name", text))
+
+    async def answer_question(self, question_id: str, number: str, person: Person, *, owner: bool, group: bool) -> None:
+        self.deeds.append(("answer", f"{question_id} {number}"))
 
     async def compact(self, instructions: str = "") -> str:
         self.deeds.append(("compact", instructions))

@@ -27,8 +27,8 @@ from bot.delivery.wording import STOPPED
 from bot.extension_texts import extension_news
 from bot.settings import ChatSettings
 from features.agent import AgentSession
-from features.contracts.chat import Address, Button
-from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyError
+from features.contracts.chat import Address, Button, Person
+from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyError, UserMustAct
 from features.contracts.events import SessionEvent
 from features.contracts.models import ThinkingLevel
 from features.contracts.sessions import SessionSummary
@@ -78,16 +78,21 @@ class Conversation:
         self._services = services
         self._errands = Errands(log, services.ids)
         self._voice = Voice(address, services.outbox)
+        self._questions = services.questions.chat(address, noted=lambda lines: self._runs.note(lines))
         self._commands = CommandDesk(
-            services, self._voice, lambda who, owner, group: services.context(self, who, owner, group), recovered_through=recovered_through
+            services,
+            self._voice,
+            self._questions,
+            lambda who, owner, group: services.context(self, who, owner, group),
+            recovered_through=recovered_through,
         )
         self._skills = SkillDesk(address.place, services.skills, self._voice)
         self._line = WaitingLine(address, services.inbox, backlog=backlog)
         self._gathering = Gathering(self._line, services.clock)
         self._pending = Pending(address, services.inbox)
-        self._runs = Runs(address, services, self._errands, ended=self._run_ended)
+        self._runs = Runs(address, services, self._errands, self._questions, ended=self._run_ended)
         self._summing_up = SummingUp(address, services, self._tell)
-        self._seat = SessionSeat(address, services.opener, self._runs.books, opened=self._opened, heard=self._heard)
+        self._seat = SessionSeat(address, services.opener, self._runs.books, self._questions, opened=self._opened, heard=self._heard)
         self._unfinished: deque[tuple[UnfinishedTurn, CutRun]] = deque()
         self._actor: asyncio.Task[None] | None = None
         self._preparing: asyncio.Task[None] | None = None
@@ -97,14 +102,19 @@ class Conversation:
     # What arrives
 
     def receive(self, stored: StoredMessage) -> None:
-        """Take a message that is on the disk. Control commands act at once; everything else waits for its turn."""
+        """Take a message that is on the disk. Control commands and answers act at once; everything else waits for its turn."""
         self._group = stored.message.group
         self.last_used = self._services.clock.monotonic()
         if self._commands.is_control(stored):
             self._errands.start(self._act_at_once(stored), name=f"command {self.address}")
+        elif self._questions.understands(stored) and self._commands.is_plain(stored):
+            self._errands.start(self._take_answer(stored), name=f"answer {self.address}")
         else:
-            self._line.put(stored)
-            self._wake()
+            self._put(stored)
+
+    def _put(self, stored: StoredMessage) -> None:
+        self._line.put(stored)
+        self._wake()
 
     def take_up(self, unfinished: UnfinishedTurn | None = None, cut: CutRun | None = None) -> None:
         """Go on where an earlier process ended."""
@@ -123,12 +133,25 @@ class Conversation:
     def idle(self) -> bool:
         """Nothing goes on and nothing is kept that is not on the disk."""
         compacting = self._seat.current is not None and self._seat.current.compacting
-        return self._actor is None and not self._runs.active and not compacting and not len(self._errands) and not self._pending.has_notes
+        return (
+            self._actor is None
+            and not self._runs.active
+            and not compacting
+            and not len(self._errands)
+            and not self._pending.has_notes
+            and self._questions.idle
+        )
 
     async def _act_at_once(self, stored: StoredMessage) -> None:
         await self._commands.act_at_once(stored)
         if self._commands.has_skipped:
             self._wake()
+
+    async def _take_answer(self, stored: StoredMessage) -> None:
+        try:
+            await self._questions.typed(stored)
+        except UserMustAct as refusal:
+            await self.say(str(refusal), answers=(stored.id,))
 
     # The actor
 
@@ -329,6 +352,14 @@ class Conversation:
         """Put a text into the chat; within a command the first one answers it."""
         await self._voice.say(text, buttons=buttons, answers=answers)
 
+    async def answer_question(self, question_id: str, number: str, person: Person, *, owner: bool, group: bool) -> None:
+        """Take a button's answer to a question of this chat.
+
+        Raises:
+            UserMustAct: it is not for this person, or too late.
+        """
+        await self._questions.press(question_id, number, person, owner=owner, group=group)
+
     async def session(self) -> AgentSession:
         """The session of this address, opened or made if need be."""
         self.last_used = self._services.clock.monotonic()
@@ -389,7 +420,7 @@ class Conversation:
         return ConversationStatus(
             running=self._runs.active,
             queued=self._waiting,
-            running_tools=tuple(self._runs.tools.values()),
+            running_tools=self._runs.running_tools(),
             model=session.model.reference if session is not None else "",
             context_tokens=session.context_tokens() if session is not None else 0,
             context_window=session.model.context_window if session is not None else 0,

@@ -10,6 +10,7 @@ import msgspec
 from bot.conversations.attachments import Attachments
 from bot.conversations.session_seat import SessionOpener
 from bot.delivery import Inbox, Outbox
+from bot.questions import Questions
 from bot.settings import SettingsStore
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, ChatChannel, Person
@@ -31,6 +32,7 @@ class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
 
     inbox: Inbox
     outbox: Outbox
+    questions: Questions
     settings: SettingsStore
     opener: SessionOpener
     channels: Mapping[str, ChatChannel]

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.place_extensions import PlaceExtensions
+from bot.questions import ChatQuestions
 from bot.settings import ChatSettings, SettingsStore
 from features.agent import AgentSession, AgentSessionFactory, AgentSessionOptions
 from features.contracts.agent import EntryJournal, Spending
@@ -84,6 +85,7 @@ class SessionOpener:
         settings: ChatSettings,
         journal: EntryJournal,
         *,
+        questions: ChatQuestions,
         extensions: tuple[ExtensionSpec, ...] = (),
         session_id: str | None = None,
         new: bool = False,
@@ -127,6 +129,8 @@ class SessionOpener:
                 thinking=settings.thinking,
                 journal=journal,
                 extensions=(*self._built_in, *extensions),
+                ui=questions,
+                keep_verbatim=questions.open_texts,
                 spending=None if self._spending is None else self._spending(place, settings.time_zone),
             )
         )
@@ -152,6 +156,7 @@ class SessionSeat:
         address: Address,
         opener: SessionOpener,
         journal: EntryJournal,
+        questions: ChatQuestions,
         *,
         opened: Callable[[AgentSession, Sequence[LoadedExtension]], None],
         heard: Callable[[SessionEvent], None],
@@ -160,6 +165,7 @@ class SessionSeat:
         self._address = address
         self._opener = opener
         self._journal = journal
+        self._questions = questions
         self._opened = opened
         self._heard = heard
         self._lease: ExtensionLease | None = None
@@ -225,8 +231,9 @@ class SessionSeat:
         lease = await self._opener.extensions.take(self._address.place)
         try:
             session = await self._opener.open(
-                self._address, settings, self._journal, extensions=lease.specs, session_id=session_id, new=new, name=name
-            )
+                self._address, settings, self._journal, questions=self._questions,
+                extensions=lease.specs, session_id=session_id, new=new, name=name,
+            )  # fmt: skip
         except BaseException:
             lease.close()
             raise

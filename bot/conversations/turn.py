@@ -51,6 +51,14 @@ class Turn:
         return all(stored.owner for stored in self.messages)
 
     @property
+    def people(self) -> frozenset[str]:
+        return frozenset(stored.message.sender.id for stored in self.messages)
+
+    @property
+    def attended(self) -> bool:
+        return all(stored.message.attended for stored in self.messages)
+
+    @property
     def reply_to(self) -> str | None:
         """In a group an answer says whom it answers."""
         return self.first.under or (self.first.ref if self.first.group else None)
