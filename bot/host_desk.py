@@ -103,7 +103,7 @@ class HostDesk:
         message = await self._log.message(address, message_id)
         return None if message is None else self._row(message)
 
-    async def post(self, address: Address, text: str, uploads: Sequence[Upload]) -> str:
+    async def post(self, address: Address, text: str, uploads: Sequence[Upload], *, attended: bool = True) -> str:
         message = InboundMessage(
             key=f"{_KEY}{self._ids()}",
             address=address,
@@ -111,6 +111,7 @@ class HostDesk:
             text=text,
             sent_at=self._clock.now(),
             attachments=tuple([await self._keep(upload) for upload in uploads]),
+            attended=attended,
         )
         taken = await self._inbox.take([message])
         if not taken:
@@ -203,6 +204,9 @@ class HostDesk:
 
     def delivered(self, delivery: Delivery) -> None:
         self.events.delivered(delivery.address, self._row(logged_delivery(delivery)))
+
+    def changed(self, delivery: Delivery) -> None:
+        self.events.changed(delivery.address, self._row(logged_delivery(delivery)))
 
     def _is_running(self, address: Address) -> bool:
         conversation = self._conversations.find(address)

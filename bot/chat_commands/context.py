@@ -7,14 +7,20 @@ from typing import Protocol
 
 from bot.access import Access
 from bot.settings import SettingsStore
+from features.approvals import Approvals
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, Button, ChannelHealth, OutboundMessage, Person
 from features.contracts.clock import Clock
 from features.contracts.jobs import JobOrigin
 from features.contracts.models import Model, ThinkingLevel
 from features.contracts.sessions import SessionSummary
+from features.extensions import LoadedExtension, LoadedExtensions
+from features.memory import Memory
+from features.skills import SkillCatalog
 
-__all__ = ["CommandContext", "CommandServices", "Conversation", "Jobs", "Models", "Status", "Stopped", "UsageFigures", "UsageSums"]
+__all__ = [
+    "CommandContext", "CommandServices", "Conversation", "Extensions", "Jobs", "Models", "Status", "Stopped", "UsageFigures", "UsageSums",
+]  # fmt: skip
 
 
 class Stopped(Protocol):
@@ -60,6 +66,8 @@ class Conversation(Protocol):
 
     - ``say`` returns once the text is in the outbox.
     - Sessions are this address's own; another's id raises UserMustAct, as does one that is not there or not unique.
+    - ``extensions`` are those at work in this chat, after a look at what has changed.
+    - ``compact`` gives what to say about it; while a run goes on it is only noted.
     - ``new_session``, ``resume_session`` and ``delete_session`` stop a run first.
     """
 
@@ -79,6 +87,8 @@ class Conversation(Protocol):
 
     async def list_sessions(self) -> Sequence[SessionSummary]: ...
 
+    async def extensions(self) -> Sequence[LoadedExtension]: ...
+
     async def stop(self) -> Stopped: ...
 
     def status(self) -> Status: ...
@@ -88,6 +98,10 @@ class Conversation(Protocol):
     async def set_thinking(self, level: ThinkingLevel) -> None: ...
 
     async def rename(self, text: str) -> None: ...
+
+    async def compact(self, instructions: str = "") -> str: ...
+
+    async def answer_question(self, question_id: str, number: str, person: Person, *, owner: bool, group: bool) -> None: ...
 
 
 class Models(Protocol):
@@ -148,6 +162,18 @@ class Jobs(Protocol):
     async def zone_changed(self, place: Address, zone: str) -> None: ...
 
 
+class Extensions(Protocol):
+    """Decisions of owners about extensions, by place; ``bot.place_extensions.PlaceExtensions``."""
+
+    async def reload(self) -> LoadedExtensions: ...
+
+    async def trust(self, place: Address, digest: str, *, by: str) -> str: ...
+
+    async def disable(self, place: Address, name: str, *, by: str) -> None: ...
+
+    async def enable(self, place: Address, name: str) -> None: ...
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommandServices:
     """What all commands of a host share. ``registry`` is the one that they are in, for ``/help``."""
@@ -157,6 +183,10 @@ class CommandServices:
     usage: UsageSums
     jobs: Jobs
     access: Access
+    extensions: Extensions
+    skills: SkillCatalog
+    memory: Memory
+    approvals: Approvals
     channels_health: Callable[[], Mapping[str, ChannelHealth]]
     registry: "CommandRegistry[CommandContext]"
     clock: Clock

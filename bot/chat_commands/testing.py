@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from bot.chat_commands.context import UsageFigures
-from features.contracts.chat import Address, Button
+from features.contracts.chat import Address, Button, Person
 from features.contracts.errors import UserMustAct
 from features.contracts.models import Model, ThinkingLevel
 from features.contracts.sessions import SessionSummary
+from features.extensions import LoadedExtension, LoadedExtensions
 
-__all__ = ["FixedModels", "FixedUsage", "NotedConversation", "NotedStatus", "NotedStop", "NotedUsage"]
+__all__ = ["FixedModels", "FixedUsage", "NotedConversation", "NotedExtensions", "NotedStatus", "NotedStop", "NotedUsage"]
 
 
 @dataclass
@@ -37,6 +38,7 @@ class NotedConversation:
 
     address: Address
     sessions: list[SessionSummary] = field(default_factory=list)
+    extended: list[LoadedExtension] = field(default_factory=list)
     now: NotedStatus = field(default_factory=NotedStatus)
     stopping: NotedStop = field(default_factory=NotedStop)
     said: list[str] = field(default_factory=list)
@@ -73,6 +75,9 @@ class NotedConversation:
     async def list_sessions(self) -> Sequence[SessionSummary]:
         return self.sessions
 
+    async def extensions(self) -> Sequence[LoadedExtension]:
+        return self.extended
+
     async def stop(self) -> NotedStop:
         self.deeds.append(("stop", ""))
         return self.stopping
@@ -88,6 +93,38 @@ class NotedConversation:
 
     async def rename(self, text: str) -> None:
         self.deeds.append(("name", text))
+
+    async def answer_question(self, question_id: str, number: str, person: Person, *, owner: bool, group: bool) -> None:
+        self.deeds.append(("answer", f"{question_id} {number}"))
+
+    async def compact(self, instructions: str = "") -> str:
+        self.deeds.append(("compact", instructions))
+        return "Summed up."
+
+
+@dataclass
+class NotedExtensions:
+    """Keeps decisions in ``deeds``; ``trust`` knows the digests in ``known`` alone."""
+
+    known: dict[str, str] = field(default_factory=dict)
+    loaded: LoadedExtensions = field(default_factory=LoadedExtensions)
+    deeds: list[tuple[str, ...]] = field(default_factory=list)
+
+    async def reload(self) -> LoadedExtensions:
+        self.deeds.append(("reload",))
+        return self.loaded
+
+    async def trust(self, place: Address, digest: str, *, by: str) -> str:
+        if digest not in self.known:
+            raise UserMustAct("No extension here has that content any more.")
+        self.deeds.append(("trust", str(place), digest, by))
+        return self.known[digest]
+
+    async def disable(self, place: Address, name: str, *, by: str) -> None:
+        self.deeds.append(("disable", str(place), name, by))
+
+    async def enable(self, place: Address, name: str) -> None:
+        self.deeds.append(("enable", str(place), name))
 
 
 @dataclass

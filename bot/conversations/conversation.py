@@ -9,10 +9,13 @@ import msgspec
 
 from bot.conversations.command_desk import CommandDesk, defect_text
 from bot.conversations.gathering import Gathering
+from bot.conversations.overheard import overheard_note
 from bot.conversations.pending import Pending
 from bot.conversations.runs import Runs
 from bot.conversations.services import ConversationServices
 from bot.conversations.session_seat import SessionSeat
+from bot.conversations.skill_desk import SkillDesk
+from bot.conversations.summing_up import SummingUp
 from bot.conversations.turn import Turn
 from bot.conversations.voice import Voice
 from bot.conversations.waiting_line import WaitingLine
@@ -21,14 +24,16 @@ from bot.delivery.errands import FULL_DISK_DELAY_S, Errands
 from bot.delivery.inbox import StoredMessage, UnfinishedTurn
 from bot.delivery.outbox import CutRun
 from bot.delivery.wording import STOPPED
+from bot.extension_texts import extension_news
 from bot.settings import ChatSettings
 from features.agent import AgentSession
-from features.contracts.chat import Address, Button, DueRun
-from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyError
+from features.contracts.chat import Address, Button, DueRun, Person
+from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyError, UserMustAct
 from features.contracts.events import SessionEvent
 from features.contracts.jobs import JobOrigin
 from features.contracts.models import ThinkingLevel
 from features.contracts.sessions import SessionSummary
+from features.extensions import LoadedExtension
 
 __all__ = ["Conversation", "ConversationStatus", "StopReport"]
 
@@ -74,29 +79,43 @@ class Conversation:
         self._services = services
         self._errands = Errands(log, services.ids)
         self._voice = Voice(address, services.outbox)
+        self._questions = services.questions.chat(address, noted=lambda lines: self._runs.note(lines))
         self._commands = CommandDesk(
-            services, self._voice, lambda who, owner, group: services.context(self, who, owner, group), recovered_through=recovered_through
+            services,
+            self._voice,
+            self._questions,
+            lambda who, owner, group: services.context(self, who, owner, group),
+            recovered_through=recovered_through,
         )
+        self._skills = SkillDesk(address.place, services.skills, self._voice)
         self._line = WaitingLine(address, services.inbox, backlog=backlog)
         self._gathering = Gathering(self._line, services.clock)
         self._pending = Pending(address, services.inbox)
-        self._runs = Runs(address, services, self._errands, ended=self._run_ended)
-        self._seat = SessionSeat(address, services.opener, self._runs.books, opened=self._opened, heard=self._heard)
+        self._runs = Runs(address, services, self._errands, self._questions, ended=self._run_ended)
+        self._summing_up = SummingUp(address, services, self._tell)
+        self._seat = SessionSeat(address, services.opener, self._runs.books, self._questions, opened=self._opened, heard=self._heard)
         self._unfinished: deque[tuple[UnfinishedTurn, CutRun]] = deque()
         self._actor: asyncio.Task[None] | None = None
         self._preparing: asyncio.Task[None] | None = None
         self._leaving = False
+        self._group = False
 
     # What arrives
 
     def receive(self, stored: StoredMessage) -> None:
-        """Take a message that is on the disk. Control commands act at once; everything else waits for its turn."""
+        """Take a message that is on the disk. Control commands and answers act at once; everything else waits for its turn."""
+        self._group = stored.message.group
         self.last_used = self._services.clock.monotonic()
         if self._commands.is_control(stored):
             self._errands.start(self._act_at_once(stored), name=f"command {self.address}")
+        elif self._questions.understands(stored) and self._commands.is_plain(stored):
+            self._errands.start(self._take_answer(stored), name=f"answer {self.address}")
         else:
-            self._line.put(stored)
-            self._wake()
+            self._put(stored)
+
+    def _put(self, stored: StoredMessage) -> None:
+        self._line.put(stored)
+        self._wake()
 
     def take_up(self, unfinished: UnfinishedTurn | None = None, cut: CutRun | None = None) -> None:
         """Go on where an earlier process ended."""
@@ -128,12 +147,26 @@ class Conversation:
     @property
     def idle(self) -> bool:
         """Nothing goes on and nothing is kept that is not on the disk."""
-        return self._actor is None and not self._runs.active and not len(self._errands) and not self._pending.has_notes
+        compacting = self._seat.current is not None and self._seat.current.compacting
+        return (
+            self._actor is None
+            and not self._runs.active
+            and not compacting
+            and not len(self._errands)
+            and not self._pending.has_notes
+            and self._questions.idle
+        )
 
     async def _act_at_once(self, stored: StoredMessage) -> None:
         await self._commands.act_at_once(stored)
         if self._commands.has_skipped:
             self._wake()
+
+    async def _take_answer(self, stored: StoredMessage) -> None:
+        try:
+            await self._questions.typed(stored)
+        except UserMustAct as refusal:
+            await self.say(str(refusal), answers=(stored.id,))
 
     # The actor
 
@@ -207,12 +240,16 @@ class Conversation:
         stored = turn.messages[0]
         if turn.run is not None:
             await self._take_scheduled(turn, turn.run)
-        elif stored.message.kind == "edit":
+        elif stored.message.kind in ("edit", "deletion"):
             await self._edit(stored)
         elif (parsed := self._commands.parse(stored)) is not None:
             await self._commands.act_in_turn(stored, *parsed)
-        elif (near := self._commands.mistyped(stored)) is not None:
+        elif (reply := await self._skills.look_at(turn)) is not None:
+            await self.say(reply.text, buttons=reply.buttons, answers=turn.ids)
+        elif not turn.calls and (near := self._commands.mistyped(stored)) is not None:
             await self.say(f"There is no such command. Did you mean /{near}?", answers=turn.ids)
+        elif turn.withdrawn:
+            await self._services.inbox.close_without_answer(turn.ids, skipped=True)
         elif turn.empty:
             await self.say(_NOTHING_TO_READ, answers=turn.ids)
         elif self._runs.active:
@@ -266,8 +303,10 @@ class Conversation:
 
     async def _make_ready(self, turn: Turn) -> None:
         session = await self._seat.get()
+        channel = self._services.channels[self.address.channel]
+        if (note := await overheard_note(channel, self._services.inbox, turn)) is not None:
+            turn.notes.append(note)
         if turn.fetched is None and turn.attachments:
-            channel = self._services.channels[self.address.channel]
             turn.fetched = await self._services.attachments.fetch(turn, channel, vision="image" in session.model.input)
             for problem in turn.fetched.problems:
                 await self.say(problem)
@@ -319,14 +358,23 @@ class Conversation:
     def _run_ended(self, session: AgentSession) -> None:
         self.last_used = self._services.clock.monotonic()
         self._pending.take_back(session.take_queued())
+        if not self._leaving:
+            self._errands.start(self._skills.ask(group=self._group), name=f"skills {self.address}")
         self._wake()
 
-    def _opened(self, session: AgentSession) -> None:
+    def _opened(self, session: AgentSession, news: Sequence[LoadedExtension]) -> None:
         for notice in session.notices:
-            self._errands.start(self.say(notice), name=f"notice {self.address}")
+            self._tell(notice)
+        if news:
+            text, buttons = extension_news(news)
+            self._errands.start(self._voice.aside(text, buttons=buttons), name=f"extensions {self.address}")
+
+    def _tell(self, text: str) -> None:
+        self._errands.start(self._voice.aside(text), name=f"notice {self.address}")
 
     def _heard(self, event: SessionEvent) -> None:
         self._runs.on_event(event)
+        self._summing_up.on_event(event)
         self._services.publish(self.address, event)
 
     # What commands and the host ask of a conversation
@@ -334,6 +382,14 @@ class Conversation:
     async def say(self, text: str, *, buttons: Sequence[Sequence[Button]] = (), answers: Sequence[str] = ()) -> None:
         """Put a text into the chat; within a command the first one answers it."""
         await self._voice.say(text, buttons=buttons, answers=answers)
+
+    async def answer_question(self, question_id: str, number: str, person: Person, *, owner: bool, group: bool) -> None:
+        """Take a button's answer to a question of this chat.
+
+        Raises:
+            UserMustAct: it is not for this person, or too late.
+        """
+        await self._questions.press(question_id, number, person, owner=owner, group=group)
 
     async def session(self) -> AgentSession:
         """The session of this address, opened or made if need be."""
@@ -368,13 +424,21 @@ class Conversation:
     async def list_sessions(self) -> list[SessionSummary]:
         return await self._seat.list()
 
+    async def extensions(self) -> Sequence[LoadedExtension]:
+        """Those of this address's session. What has changed is taken up first, if nothing goes on."""
+        self.last_used = self._services.clock.monotonic()
+        return await self._seat.extensions()
+
     async def stop(self) -> StopReport:
         """Stop what is going on, at once; what waits is kept and answered next."""
         kept = self._waiting
-        was_running = self._runs.active or self._preparing is not None
+        session = self._seat.current
+        was_running = self._runs.active or self._preparing is not None or (session is not None and session.compacting)
         if self._preparing is not None:
             self._preparing.cancel()
         await self._runs.halt()
+        if session is not None and session.compacting:
+            await session.abort()
         return StopReport(was_running=was_running, kept=kept)
 
     @property
@@ -387,7 +451,7 @@ class Conversation:
         return ConversationStatus(
             running=self._runs.active,
             queued=self._waiting,
-            running_tools=tuple(self._runs.tools.values()),
+            running_tools=self._runs.running_tools(),
             model=session.model.reference if session is not None else "",
             context_tokens=session.context_tokens() if session is not None else 0,
             context_window=session.model.context_window if session is not None else 0,
@@ -408,6 +472,14 @@ class Conversation:
     async def set_thinking(self, level: ThinkingLevel) -> None:
         await (await self._seat.get()).set_thinking(level)
         await self._services.settings.change(self.place, thinking=level)
+
+    async def compact(self, instructions: str = "") -> str:
+        """Sum up the older part of the conversation; gives what to say about it. While a run goes on that is done in its next pause.
+
+        Raises:
+            PumiceError: nothing was summed up; the text is for the person.
+        """
+        return await self._summing_up.compact(await self._seat.get(), instructions)
 
     async def rename(self, text: str) -> None:
         await (await self._seat.get()).set_name(text)

@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from bot.conversations.command_desk import defect_text
-from bot.conversations.presenter import NoView, Presenter, tool_line
+from bot.conversations.elapsed import with_elapsed
+from bot.conversations.presenter import SUMMING_UP, NoView, Presenter, tool_line
 from bot.conversations.services import ConversationServices
 from bot.conversations.turn import Turn
 from bot.delivery.errands import FULL_DISK_DELAY_S, Errands
@@ -14,12 +15,13 @@ from bot.delivery.inbox import UnfinishedTurn
 from bot.delivery.outbox import CutRun
 from bot.delivery.run_books import RunBooks, RunStart
 from bot.delivery.wording import STOPPED
+from bot.questions import Asker, ChatQuestions
 from bot.settings import ChatSettings
 from features.agent import AgentSession
 from features.contracts.agent import RunFailure, RunOutcome
 from features.contracts.chat import Address, OutboundMessage
 from features.contracts.errors import OperatorMustAct, PumiceError
-from features.contracts.events import AgentEnd, SessionEvent, ToolExecutionEnd, ToolExecutionStart
+from features.contracts.events import AgentEnd, CompactionEnd, CompactionStart, SessionEvent, ToolExecutionEnd, ToolExecutionStart
 from features.contracts.jobs import RunEnd
 from features.contracts.messages import AssistantMessage, Usage, message_text
 from features.contracts.sessions import MessageEntry
@@ -39,7 +41,13 @@ class Runs:
     """
 
     def __init__(
-        self, address: Address, services: ConversationServices, errands: Errands, *, ended: Callable[[AgentSession], None]
+        self,
+        address: Address,
+        services: ConversationServices,
+        errands: Errands,
+        questions: ChatQuestions,
+        *,
+        ended: Callable[[AgentSession], None],
     ) -> None:
         self.books = RunBooks(
             address,
@@ -48,11 +56,12 @@ class Runs:
             usage=lambda message: services.spent(address.place, self._zone, message),
             more_to_come=self._more_to_come,
         )
-        self.tools: dict[str, str] = {}
+        self.tools: dict[str, tuple[str, float]] = {}
         self.turn: Turn | None = None
         self._address = address
         self._services = services
         self._errands = errands
+        self._questions = questions
         self._ended = ended
         self._zone = "UTC"
         self._session: AgentSession | None = None
@@ -72,19 +81,21 @@ class Runs:
             reply_to=turn.reply_to, scheduled=turn.ids if run is not None else (), heading=run.heading if run is not None else ""
         )  # fmt: skip
         self.turn = turn
-        self._launch(session, settings, start, turn.ids, lambda: session.prompt(prompt))
+        asker = Asker(people=turn.people, attended=turn.attended)
+        self._launch(session, settings, start, asker, turn.ids, lambda: session.prompt(prompt))
 
     def resume(self, session: AgentSession, unfinished: UnfinishedTurn, cut: CutRun, settings: ChatSettings) -> None:
         """Go on with what an earlier process left unfinished; no run may be active."""
         start = RunStart(
-            reply_to=unfinished.reply_to if unfinished.group else None,
+            reply_to=unfinished.reply_to,
             run_id=self._services.ids(),
             answers=unfinished.message_ids,
             draft=cut.draft,
             uncertain=cut.uncertain,
             replaces=cut.run_ids,
         )
-        self._launch(session, settings, start, unfinished.message_ids, lambda: _go_on(session, unfinished))
+        asker = Asker(people=unfinished.people, attended=unfinished.attended)
+        self._launch(session, settings, start, asker, unfinished.message_ids, lambda: _go_on(session, unfinished))
 
     async def halt(self) -> None:
         """Stop the run; returns when what it owes is in the outbox, or when it is parked."""
@@ -104,7 +115,11 @@ class Runs:
     def on_event(self, event: SessionEvent) -> None:
         match event:
             case ToolExecutionStart():
-                self.tools[event.tool_call_id] = tool_line(event)
+                self.tools[event.tool_call_id] = (tool_line(event), self._services.clock.monotonic())
+            case CompactionStart():
+                self.tools[SUMMING_UP] = (SUMMING_UP, self._services.clock.monotonic())
+            case CompactionEnd():
+                self.tools.pop(SUMMING_UP, None)
             case ToolExecutionEnd():
                 self.tools.pop(event.tool_call_id, None)
             case AgentEnd():
@@ -114,6 +129,16 @@ class Runs:
         if self._presenter is not None:
             self._presenter.on_event(event)
 
+    def note(self, lines: Sequence[str]) -> None:
+        """Show lines beside what the run is doing."""
+        if self._presenter is not None:
+            self._presenter.note(lines)
+
+    def running_tools(self) -> tuple[str, ...]:
+        """What runs, and for how long."""
+        now = self._services.clock.monotonic()
+        return tuple(with_elapsed(line, now - began) for line, began in self.tools.values())
+
     def _more_to_come(self) -> bool:
         return self._session is not None and bool(self._session.queued)
 
@@ -122,6 +147,7 @@ class Runs:
         session: AgentSession,
         settings: ChatSettings,
         start: RunStart,
+        asker: Asker,
         asked: tuple[str, ...],
         ask: Callable[[], Coroutine[Any, Any, RunOutcome | None]],
     ) -> None:
@@ -131,20 +157,23 @@ class Runs:
         self._zone = settings.time_zone
         self.books.session_id = session.id
         self.books.begin(start)
-        self._task = self._errands.start(self._carry(session, settings, start, asked, ask), name=f"run {self._address}")
+        self._task = self._errands.start(self._carry(session, settings, start, asker, asked, ask), name=f"run {self._address}")
 
     async def _carry(
         self,
         session: AgentSession,
         settings: ChatSettings,
         start: RunStart,
+        asker: Asker,
         asked: tuple[str, ...],
         ask: Callable[[], Coroutine[Any, Any, RunOutcome | None]],
     ) -> None:
         presenter = self._presenter = self._present(settings, start)
+        presenter.note(self._questions.notes)
         try:
             try:
-                outcome = None if self._halting else await ask()
+                with self._questions.during_run(asker):
+                    outcome = None if self._halting else await ask()
             finally:  # what is owed goes out after the last that the view sends
                 self.books.draft_left(await presenter.close())
             if outcome is None:
@@ -188,6 +217,7 @@ class Runs:
         view = NoView() if unseen else channel.live(self._address, reply_to=start.reply_to, opened=self.books.draft_shown)
         return Presenter(
             view,
+            clock=self._services.clock,
             stream=settings.stream and not unseen,
             verbose="off" if unseen else settings.verbose,
             may_show=self.books.intend_draft,

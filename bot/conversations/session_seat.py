@@ -6,15 +6,21 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
+from bot.place_extensions import PlaceExtensions
+from bot.questions import ChatQuestions
 from bot.settings import ChatSettings, SettingsStore
 from features.agent import AgentSession, AgentSessionFactory, AgentSessionOptions
-from features.contracts.agent import EntryJournal
+from features.contracts.agent import EntryJournal, Spending
 from features.contracts.chat import Address, ChatSender, OutboundMessage
 from features.contracts.clock import Clock
 from features.contracts.errors import UserMustAct
 from features.contracts.events import SessionEvent
+from features.contracts.extensions import ExtensionSpec
 from features.contracts.sessions import SessionStore, SessionSummary
-from features.contracts.tools import Tool, ToolContext
+from features.contracts.tools import ToolContext
+from features.extensions import ExtensionLease, LoadedExtension
+from features.memory import Memory
+from features.skills import SkillCatalog
 from features.tools import ToolRegistry
 from workspaces import Workspaces
 
@@ -32,10 +38,12 @@ class SessionOpener:
     """Opens sessions with all that belongs to their place.
 
     Args:
-        tools: makes the tools of one session; what it hands to ``send`` goes into that session's chat.
+        tools: makes the tools of one session of a place; what it hands to ``send`` goes into that session's chat.
         post: puts a message into the outbox.
+        built_in: the host's own extensions, which every session has.
         roots: folders beside the workspace that file tools may reach.
-        more_tools: tools of one session beside those, by its chat and its scope.
+        spending: what a place may spend, by its time zone; None for places without a budget whose summaries are not counted.
+        instructions: a file of instructions for all chats.
     """
 
     def __init__(
@@ -46,20 +54,30 @@ class SessionOpener:
         workspaces: Workspaces,
         *,
         clock: Clock,
-        tools: Callable[[ChatSender], ToolRegistry],
+        tools: Callable[[Address, ChatSender], ToolRegistry],
+        skills: SkillCatalog,
+        memory: Memory,
         post: Callable[[Address, OutboundMessage], Awaitable[object]],
+        extensions: PlaceExtensions,
+        built_in: Sequence[ExtensionSpec] = (),
         roots: Sequence[Path] = (),
-        more_tools: Callable[[Address, str], Sequence[Tool]] = lambda address, scope: (),
+        spending: Callable[[Address, str], Spending] | None = None,
+        instructions: Path | None = None,
     ) -> None:
         self.store = store
         self.settings = settings
+        self.extensions = extensions
         self._factory = factory
         self._workspaces = workspaces
         self._clock = clock
         self._tools = tools
+        self._skills = skills
+        self._memory = memory
+        self._instructions = instructions
         self._post = post
+        self._built_in = tuple(built_in)
         self._roots = tuple(roots)
-        self._more_tools = more_tools
+        self._spending = spending
 
     async def open(
         self,
@@ -67,6 +85,8 @@ class SessionOpener:
         settings: ChatSettings,
         journal: EntryJournal,
         *,
+        questions: ChatQuestions,
+        extensions: tuple[ExtensionSpec, ...] = (),
         session_id: str | None = None,
         new: bool = False,
         name: str = "",
@@ -94,6 +114,7 @@ class SessionOpener:
             workspace=folder,
             scratch=self._workspaces.scratch(place),
             roots=self._roots,
+            readable=await self._skills.readable(),
             time_zone=settings.time_zone,
         )
         return await self._factory.create(
@@ -102,12 +123,20 @@ class SessionOpener:
                 session_id=session_id,
                 new=new,
                 name=name,
-                tools=ToolRegistry([*self._tools(send).tools, *self._more_tools(address, scope)]),
+                tools=self._tools(place, send),
+                skills=self._skills.place(place),
+                host_instructions=self._instructions,
+                host_memory=self._memory.host_file(place),
                 tool_context=context,
                 chat=f"You talk in the chat {address}, through {address.channel}.",
                 model=settings.model,
+                spare_model=self.settings.defaults.model,
                 thinking=settings.thinking,
                 journal=journal,
+                extensions=(*self._built_in, *extensions),
+                ui=questions,
+                keep_verbatim=questions.open_texts,
+                spending=None if self._spending is None else self._spending(place, settings.time_zone),
             )
         )
 
@@ -123,7 +152,7 @@ class SessionSeat:
     """Holds at most one open session; opening and changing take turns.
 
     Args:
-        opened: called with each session that takes the seat.
+        opened: called with each session that takes the seat, and with the extensions of its place that wait or fail.
         heard: called with every event of the session in the seat.
     """
 
@@ -132,40 +161,46 @@ class SessionSeat:
         address: Address,
         opener: SessionOpener,
         journal: EntryJournal,
+        questions: ChatQuestions,
         *,
-        opened: Callable[[AgentSession], None],
+        opened: Callable[[AgentSession, Sequence[LoadedExtension]], None],
         heard: Callable[[SessionEvent], None],
     ) -> None:
         self.current: AgentSession | None = None
         self._address = address
         self._opener = opener
         self._journal = journal
+        self._questions = questions
         self._opened = opened
         self._heard = heard
-        self._zone = ""
+        self._lease: ExtensionLease | None = None
+        self._made_for: tuple[str, int] | None = None
         self._changing = asyncio.Lock()
 
     async def get(self) -> AgentSession:
-        """The session of the address, opened if it is not; again, if the place's zone has changed and nothing is going on."""
-        async with self._changing:
-            settings = await self._opener.settings.get(self._address.place)
-            if self.current is not None and (settings.time_zone == self._zone or self.current.running):
-                return self.current
-            return await self._take(await self._opener.open(self._address, settings, self._journal), settings)
+        """The session of the address, opened if it is not; again, if the place's zone or its extensions have changed and nothing is
+        going on."""
+        return await self._get(tell=True)
 
     async def start_new(self, name: str) -> AgentSession:
         async with self._changing:
-            settings = await self._opener.settings.get(self._address.place)
-            return await self._take(await self._opener.open(self._address, settings, self._journal, new=True, name=name), settings)
+            return await self._open(await self._opener.settings.get(self._address.place), new=True, name=name)
 
     async def switch(self, written: str) -> AgentSession:
         """Take the session that ``find`` finds."""
         async with self._changing:
             summary = await self.find(written)
             settings = await self._opener.settings.get(self._address.place)
-            session = await self._opener.open(self._address, settings, self._journal, session_id=summary.id)
+            session = await self._open(settings, session_id=summary.id)
             await self._opener.store.make_current(str(self._address), summary.id)
-            return await self._take(session, settings)
+            return session
+
+    async def extensions(self) -> tuple[LoadedExtension, ...]:
+        """Those that the session has, after another look at the place's folder."""
+        if self._lease is not None and await self._opener.extensions.is_stale(self._address.place, self._lease):
+            self._made_for = None
+        await self._get(tell=False)
+        return self._lease.all if self._lease is not None else ()
 
     async def delete(self, session_id: str) -> None:
         """Delete a session that ``find`` found, for good."""
@@ -181,18 +216,49 @@ class SessionSeat:
         async with self._changing:
             await self._leave()
 
-    async def _take(self, session: AgentSession, settings: ChatSettings) -> AgentSession:
+    async def _get(self, *, tell: bool) -> AgentSession:
+        """
+        Args:
+            tell: whether the chat hears of extensions of its own that do not run.
+        """
+        async with self._changing:
+            settings = await self._opener.settings.get(self._address.place)
+            if self.current is not None:
+                if self._made_for == self._wanted(settings) or self.current.running or self.current.compacting:
+                    return self.current
+                await self._leave()  # first, so that an extension's end comes before its new beginning
+            return await self._open(settings, tell=tell)
+
+    async def _open(
+        self, settings: ChatSettings, *, session_id: str | None = None, new: bool = False, name: str = "", tell: bool = True
+    ) -> AgentSession:
+        wanted = self._wanted(settings)  # read first: what changes meanwhile is seen next time
+        lease = await self._opener.extensions.take(self._address.place)
+        try:
+            session = await self._opener.open(
+                self._address, settings, self._journal, questions=self._questions,
+                extensions=lease.specs, session_id=session_id, new=new, name=name,
+            )  # fmt: skip
+        except BaseException:
+            lease.close()
+            raise
         await self._leave()
-        self.current = session
-        self._zone = settings.time_zone
+        self.current, self._lease, self._made_for = session, lease, wanted
         session.subscribe(self._heard)
-        self._opened(session)
+        self._opened(session, lease.news if tell else ())
         return session
+
+    def _wanted(self, settings: ChatSettings) -> tuple[str, int]:
+        """What a session has to be opened again for: the place's zone and the version of its extensions."""
+        return settings.time_zone, self._opener.extensions.version(self._address.place)
 
     async def _leave(self) -> None:
         session, self.current = self.current, None
+        lease, self._lease = self._lease, None
         if session is not None:
             await session.close()
+        if lease is not None:
+            lease.close()
 
     async def find(self, written: str) -> SessionSummary:
         """The session of this address that an id or the beginning of one names.

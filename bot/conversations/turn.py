@@ -27,6 +27,7 @@ class Turn:
     """Messages on their way into a prompt.
 
     ``edits`` are ids of edits that were worked in; they are taken in together with what they changed. ``notes`` stand before the text.
+    ``calls`` says that the text calls a skill or a template.
     """
 
     def __init__(self, messages: Sequence[StoredMessage]) -> None:
@@ -34,6 +35,7 @@ class Turn:
         self.edits: list[str] = []
         self.notes: list[str] = []
         self.fetched: Fetched | None = None
+        self.calls = False
 
     @property
     def first(self) -> InboundMessage:
@@ -54,9 +56,22 @@ class Turn:
         return self.first.run
 
     @property
+    def joinable(self) -> bool:
+        """Whether it may become one prompt with others: a call of a skill and a scheduled run may not."""
+        return not self.calls and self.run is None
+
+    @property
+    def people(self) -> frozenset[str]:
+        return frozenset(stored.message.sender.id for stored in self.messages)
+
+    @property
+    def attended(self) -> bool:
+        return all(stored.message.attended for stored in self.messages)
+
+    @property
     def reply_to(self) -> str | None:
         """In a group an answer says whom it answers."""
-        return self.first.ref if self.first.group else None
+        return self.first.under or (self.first.ref if self.first.group else None)
 
     @property
     def attachments(self) -> list[tuple[StoredMessage, Attachment]]:
@@ -65,6 +80,16 @@ class Turn:
     @property
     def empty(self) -> bool:
         return not any(stored.message.text.strip() or stored.message.attachments for stored in self.messages)
+
+    @property
+    def withdrawn(self) -> bool:
+        """Whether all of it was taken back before anybody looked at it."""
+        return self.empty and bool(self.edits)
+
+    @property
+    def text(self) -> str:
+        """What was said, as it was typed."""
+        return "\n".join(stored.message.text for stored in self.messages if stored.message.text.strip())
 
     def joins(self, stored: StoredMessage) -> None:
         self.messages.append(stored)
@@ -79,10 +104,15 @@ class Turn:
         self.fetched = None
 
     def edit(self, edit: StoredMessage) -> StoredMessage | None:
-        """Put an edit's text in place of the one it changes; None if that message is not among these."""
+        """Put an edit's text in place of the one it changes, or take a deleted one back; None if that message is not among these."""
         for index, stored in enumerate(self.messages):
             if stored.message.ref is not None and stored.message.ref == edit.message.ref:
-                changed = msgspec.structs.replace(stored, message=msgspec.structs.replace(stored.message, text=edit.message.text))
+                text, deleted = edit.message.text, edit.message.kind == "deletion"
+                message = msgspec.structs.replace(stored.message, text="" if deleted else text)
+                if deleted:
+                    message = msgspec.structs.replace(message, attachments=())
+                    self.fetched = None
+                changed = msgspec.structs.replace(stored, message=message)
                 self.messages[index] = changed
                 self.edits.append(edit.id)
                 return changed
@@ -90,10 +120,25 @@ class Turn:
 
     def prompt(self) -> Prompt:
         fetched = self.fetched or Fetched()
+        if self.calls:
+            return self._call(fetched)
         scheduled = [self.run.note] if self.run is not None else []
         parts = [*scheduled, *self.notes, *(self._said(group) for group in self._by_sender()), *fetched.lines]
         return Prompt(
             text="\n".join(part for part in parts if part),
+            images=tuple(fetched.images),
+            source_ids=self.ids,
+            timestamp=unix_ms(self.first.sent_at),
+            owner=self.owner,
+        )
+
+    def _call(self, fetched: Fetched) -> Prompt:
+        """What was typed apart from what stands around it, so that none of that becomes an argument."""
+        return Prompt(
+            text=self.text,
+            preface="\n".join([*self.notes, *([f"{self.first.sender.name}:"] if self.first.group else [])]),
+            postscript="\n".join(fetched.lines),
+            expand=True,
             images=tuple(fetched.images),
             source_ids=self.ids,
             timestamp=unix_ms(self.first.sent_at),
@@ -114,6 +159,9 @@ class Turn:
         return f"{messages[0].sender.name}: {text}" if messages[0].group else text
 
 
+_CORRECTED = "(I have corrected my earlier message. It now reads:)"
+
+
 def as_message(edit: StoredMessage) -> StoredMessage:
     """An edit as if it had been said anew."""
     return msgspec.structs.replace(edit, message=msgspec.structs.replace(edit.message, kind="message"))
@@ -122,11 +170,14 @@ def as_message(edit: StoredMessage) -> StoredMessage:
 def correction(edit: StoredMessage) -> Turn:
     """An edit of something that the run has taken in already, as a message of its own."""
     turn = Turn([as_message(edit)])
-    turn.notes.append("(I have corrected my earlier message. It now reads:)")
+    deleted = edit.message.kind == "deletion"
+    turn.notes.append("(I have deleted this message of mine; take it as not said:)" if deleted else _CORRECTED)
     return turn
 
 
 def late_edit_note(edit: StoredMessage) -> str:
     """An edit of something that was answered already, for the next prompt."""
     who = f"{edit.message.sender.name} has" if edit.message.group else "I have"
+    if edit.message.kind == "deletion":
+        return f"({who} since deleted an earlier message, which was answered already: {edit.message.text})"
     return f"({who} since changed an earlier message, which was answered already. It now reads: {edit.message.text})"

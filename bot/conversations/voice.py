@@ -27,6 +27,14 @@ class Voice:
         message = OutboundMessage(text=text, buttons=tuple(tuple(row) for row in buttons))
         await self._outbox.post(self._address, message, answers=tuple(answers))
 
+    async def aside(self, text: str, *, buttons: Sequence[Sequence[Button]] = ()) -> None:
+        """Say something that answers nothing, also within a command."""
+        token = _answering.set(None)
+        try:
+            await self.say(text, buttons=buttons)
+        finally:
+            _answering.reset(token)
+
     @contextmanager
     def answering(self, message_id: str) -> Iterator[list[str]]:
         """What is said first within answers this message; the list is empty once that has happened."""

@@ -33,7 +33,7 @@ class StoredMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnfinishedTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """Messages that a session took in before the host died, and that nothing answers yet."""
+    """Messages that a session took in before the host died, and that nothing answers yet. ``people`` said them."""
 
     address: Address
     session_id: str
@@ -41,6 +41,8 @@ class UnfinishedTurn(msgspec.Struct, frozen=True, kw_only=True):
     reply_to: str | None = None
     group: bool = False
     owner: bool = False
+    people: frozenset[str] = frozenset()
+    attended: bool = True
 
 
 class Judgement(Protocol):
@@ -158,15 +160,18 @@ class Inbox:
             groups.setdefault((row[1], row[2]), []).append(row)
         turns: list[UnfinishedTurn] = []
         for (address, session_id), members in groups.items():
-            first = decode_inbound(members[0][3])
+            messages = [decode_inbound(row[3]) for row in members]
+            first = messages[0]
             turns.append(
                 UnfinishedTurn(
                     address=Address.parse(address),
                     session_id=session_id,
                     message_ids=tuple(row[0] for row in members),
-                    reply_to=first.ref,
+                    reply_to=first.under or (first.ref if first.group else None),
                     group=first.group,
                     owner=all(bool(row[4]) for row in members),
+                    people=frozenset(message.sender.id for message in messages),
+                    attended=all(message.attended for message in messages),
                 )
             )
         return turns
@@ -193,6 +198,7 @@ class Inbox:
             text=run.text,
             sent_at=run.due_at,
             kind="job",
+            attended=False,
             run=msgspec.structs.replace(run, text=""),
         )
         put = StoredMessage(id=run.id, message=writable(message), owner=run.owner, received_at=self._clock.now())
@@ -220,6 +226,15 @@ class Inbox:
         )
         rows = await self._database.read(lambda t: t.fetch_all(sql, tuple(message_ids)))
         return {row[0]: (row[1], bool(row[2])) for row in rows}
+
+    async def ref_before(self, stored: StoredMessage) -> str | None:
+        """The platform's id of the latest message of the same address that was taken before this one."""
+        sql = (
+            "SELECT ref FROM inbox WHERE address = ? AND position < ? AND kind = 'message' AND ref IS NOT NULL"
+            " ORDER BY position DESC LIMIT 1"
+        )
+        row = await self._database.read(lambda t: t.fetch_one(sql, (str(stored.message.address), stored.position)))
+        return None if row is None else str(row[0])
 
     async def replace(self, stored: StoredMessage) -> None:
         """Write a waiting message anew, as it reads after an edit."""
@@ -260,7 +275,9 @@ def _insert(transaction: Transaction, admitted: Sequence[StoredMessage], cursor:
     position = _last_position(transaction) if admitted else 0
     for stored in admitted:
         message = stored.message
-        known = transaction.execute(
+        if message.aliases and _taken_as(transaction, message.aliases):
+            continue
+        new = transaction.execute(
             "INSERT INTO inbox (id, position, key, address, place, kind, ref, message, owner, received_at, state)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting') ON CONFLICT DO NOTHING",
             (
@@ -276,13 +293,20 @@ def _insert(transaction: Transaction, admitted: Sequence[StoredMessage], cursor:
                 stored.received_at.isoformat(),
             ),
         )
-        if known:
+        if new:
+            for alias in message.aliases:
+                transaction.execute("INSERT INTO inbox_aliases (alias, message_id) VALUES (?, ?)", (alias, stored.id))
             position += 1
             taken.append(msgspec.structs.replace(stored, position=position))
     if cursor is not None:
         sql = "INSERT INTO cursors (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
         transaction.execute(sql, (cursor.name, cursor.value))
     return tuple(taken)
+
+
+def _taken_as(transaction: Transaction, aliases: tuple[str, ...]) -> bool:
+    sql = f"SELECT 1 FROM inbox_aliases WHERE alias IN ({marks(aliases)})"  # noqa: S608
+    return transaction.fetch_one(sql, aliases) is not None
 
 
 def _last_position(transaction: Transaction) -> int:

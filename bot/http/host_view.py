@@ -98,10 +98,11 @@ class HostView(Protocol):
     - Everything is asked and said as an owner; whoever calls has checked the token.
     - UserMustAct, RetryLater and OperatorMustAct become answers with their text; anything else is a defect.
     - ``knows`` says whether a chat can exist here: its channel is enabled. The other calls are made for such chats only.
-    - ``post`` returns when the message is on the disk, spoken as ``web:owner``; ``send`` when it is in the outbox. Both keep uploads first.
+    - ``post`` returns when the message is on the disk, spoken as ``web:owner``, ``attended`` where somebody is there to answer questions;
+      ``send`` when it is in the outbox. Both keep uploads first.
     - ``messages`` are in the order of their ids, at most ``limit``, the newest before ``before``.
-    - ``events`` gets every session event of a chat by ``publish``; by ``delivered`` every message of the outbox once it was delivered; and
-      by ``received`` every message that a channel other than this one accepted.
+    - ``events`` gets every session event of a chat by ``publish``; by ``delivered`` every message of the outbox once it was delivered; by
+      ``changed`` one of them that reads otherwise now; and by ``received`` every message that a channel other than this one accepted.
     - ``sessions`` are those of one chat, or of all; newest first.
     - ``set_model`` switches a chat's model and returns its reference.
     - ``jobs`` are those of one chat's place, or of all; ``job`` is None for one that is not there. ``is_signed`` and ``wake`` are for hooks
@@ -124,7 +125,7 @@ class HostView(Protocol):
 
     async def message(self, address: Address, message_id: str) -> ChatLogRow | None: ...
 
-    async def post(self, address: Address, text: str, uploads: Sequence[Upload]) -> str: ...
+    async def post(self, address: Address, text: str, uploads: Sequence[Upload], *, attended: bool = True) -> str: ...
 
     async def send(self, address: Address, text: str, uploads: Sequence[Upload]) -> str: ...
 

@@ -7,6 +7,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from bot.http.chat_log import ChatLogFile, ChatLogRow, Outcome
 from bot.http.events import EventHub
 from bot.http.host_view import AccessMember, AccessOverview, ChatRow, HostHealth, PairingRequest, SessionDetail, Upload, UsageLine
@@ -32,6 +34,7 @@ class MemoryHost:
         self.reply: Callable[[Address, ChatLogRow], None] = lambda address, row: None
         self.rows: dict[Address, list[ChatLogRow]] = {}
         self.uploads: list[Upload] = []
+        self.attended: list[bool] = []
         self.models: dict[Address, str] = {}
         self.kept_sessions: dict[str, SessionDetail] = {}
         self.usage_lines: list[UsageLine] = []
@@ -84,8 +87,15 @@ class MemoryHost:
     async def message(self, address: Address, message_id: str) -> ChatLogRow | None:
         return next((row for row in self.rows.get(address, []) if row.id == message_id), None)
 
-    async def post(self, address: Address, text: str, uploads: Sequence[Upload]) -> str:
+    def change(self, address: Address, row: ChatLogRow, text: str) -> None:
+        """A delivered message reads otherwise now, and has no buttons."""
+        changed = msgspec.structs.replace(row, text=text, buttons=())
+        self.rows[address] = [changed if each.id == row.id else each for each in self.rows[address]]
+        self.events.changed(address, changed)
+
+    async def post(self, address: Address, text: str, uploads: Sequence[Upload], *, attended: bool = True) -> str:
         self.uploads += uploads
+        self.attended.append(attended)
         row = self._row(address, "user", text)
         self.reply(address, row)
         return row.id

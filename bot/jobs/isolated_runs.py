@@ -9,10 +9,12 @@ from bot.conversations.services import ConversationServices
 from bot.conversations.turn import Turn
 from bot.delivery.errands import Errands, within
 from bot.delivery.inbox import StoredMessage
+from bot.questions import ChatQuestions
 from features.contracts.chat import Address, ChatChannel, DueRun, OutboundMessage
 from features.contracts.errors import PumiceError
 from features.contracts.jobs import JobOrigin
 from features.contracts.sessions import SessionStore
+from features.extensions import ExtensionLease
 
 __all__ = ["JOB_CHANNEL", "IsolatedRuns"]
 
@@ -33,7 +35,7 @@ class IsolatedRuns:
         self._store = store
         self._channels = channels
         self._errands = Errands(log, services.ids)
-        self._active: dict[str, tuple[DueRun, Runs]] = {}
+        self._active: dict[str, tuple[DueRun, Runs]] = {}  # by session
         self._leaving = False
 
     def begin(self, stored: StoredMessage) -> None:
@@ -41,11 +43,11 @@ class IsolatedRuns:
         if not self._leaving:
             self._errands.start(self._carry(stored), name=f"isolated {stored.message.address}")
 
-    def origin(self, scope: str) -> JobOrigin:
-        """Who is behind what is said in the session of a scope."""
-        active = self._active.get(scope)
+    def origin(self, session_id: str) -> JobOrigin | None:
+        """Who is behind what is said in a session; None for one that is not at work here."""
+        active = self._active.get(session_id)
         if active is None:
-            return JobOrigin(depth=1)
+            return None
         run, _ = active
         return JobOrigin(by=run.by, owner=run.owner, group=run.group, depth=run.depth + 1)
 
@@ -68,22 +70,33 @@ class IsolatedRuns:
             self._services.ended((stored.id,), "failed", str(error))
 
     async def _run(self, stored: StoredMessage, run: DueRun) -> None:
-        services, scope = self._services, str(Address(JOB_CHANNEL, run.job_id))
+        services = self._services
         over = asyncio.Event()
-        runs = Runs(run.address, services, self._errands, ended=lambda _: over.set())
-        settings = await services.settings.get(run.address.place)
-        await self._forget_old(scope)
-        session = await services.opener.open(
-            run.address, settings, runs.books, new=True, name=f"Job {run.job_id}: {run.title}", scope=scope
+        questions = services.questions.chat(run.address, noted=lambda lines: runs.note(lines))
+        runs = Runs(run.address, services, self._errands, questions, ended=lambda _: over.set())
+        await self._forget_old(_scope(run))
+        lease = await services.opener.extensions.take(run.address.place)
+        try:
+            await self._run_in(stored, run, runs, questions, lease, over)
+        finally:
+            lease.close()
+
+    async def _run_in(
+        self, stored: StoredMessage, run: DueRun, runs: Runs, questions: ChatQuestions, lease: ExtensionLease, over: asyncio.Event
+    ) -> None:
+        settings = await self._services.settings.get(run.address.place)
+        session = await self._services.opener.open(
+            run.address, settings, runs.books, questions=questions, extensions=lease.specs,
+            new=True, name=f"Job {run.job_id}: {run.title}", scope=_scope(run),
         )  # fmt: skip
-        self._active[scope] = (run, runs)
+        self._active[session.id] = (run, runs)
         try:
             session.subscribe(runs.on_event)
             if not self._leaving:
                 runs.start(session, Turn([stored]), settings)
                 await over.wait()
         finally:
-            del self._active[scope]
+            del self._active[session.id]
             await session.close()
 
     async def _forget_old(self, scope: str) -> None:
@@ -111,3 +124,7 @@ class IsolatedRuns:
         for _, runs in self._active.values():
             runs.books.parked = True
         await self._errands.close()
+
+
+def _scope(run: DueRun) -> str:
+    return str(Address(JOB_CHANNEL, run.job_id))

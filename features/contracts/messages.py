@@ -29,7 +29,8 @@ StopReason = Literal["stop", "length", "toolUse", "error", "aborted"]
 """Why an assistant message ended. ``length``: the output limit cut it, so its tool calls must not run."""
 
 
-class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+# No cycle runs through a message, and the collector would walk through tens of thousands of them.
+class _Record(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, rename="camel"):
     pass
 
 

@@ -28,17 +28,20 @@ __all__ = [
     "SessionEntry",
     "SessionHeader",
     "SessionInfoEntry",
+    "SessionLines",
     "SessionStore",
     "SessionSummary",
     "ThinkingLevelChangeEntry",
     "TransactionWork",
+    "UnknownEntry",
 ]
 
 TransactionWork = Callable[[Transaction], None]
 """SQL that joins the transaction of something else."""
 
 
-class _Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type"):
+# No cycle runs through an entry, and the collector would walk through tens of thousands of them.
+class _Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel", tag_field="type"):
     """``timestamp`` is ISO 8601 in UTC with milliseconds and ``Z``. ``id`` is unique within the session."""
 
     id: str
@@ -99,6 +102,12 @@ class SessionInfoEntry(_Entry, frozen=True, kw_only=True, tag="session_info"):
     name: str
 
 
+class UnknownEntry(_Entry, frozen=True, kw_only=True, tag="unknown"):
+    """An entry of a kind or form that this version does not know, kept as the ``line`` it came in. The model does not read it."""
+
+    line: str
+
+
 SessionEntry = (
     MessageEntry
     | ModelChangeEntry
@@ -109,6 +118,7 @@ SessionEntry = (
     | CustomMessageEntry
     | LabelEntry
     | SessionInfoEntry
+    | UnknownEntry
 )
 
 
@@ -134,6 +144,18 @@ class SessionSummary(msgspec.Struct, frozen=True, kw_only=True):
     first_message: str
 
 
+class SessionLines(msgspec.Struct, frozen=True, kw_only=True):
+    """A session as the lines of its file, without their ends: first the header, then an entry each.
+
+    A line is JSON of the present format. It may hold more than the entry that is read from it: fields of other programs, numbers in another
+    form, escaped lone surrogates.
+    """
+
+    header: str
+    entries: Sequence[str]
+    leaf: str | None
+
+
 class SessionStore(Protocol):
     """Contract.
 
@@ -142,9 +164,15 @@ class SessionStore(Protocol):
       raises KeyError for a session that is not there and never changes an entry that is.
     - ``also`` needs a store that lives in the database; other stores raise ValueError.
     - ``set_leaf`` moves the leaf without an entry; None means before the first.
-    - ``load`` gives header, entries in the order they were appended, and the leaf; one query for the entries.
+    - ``load`` gives header, entries in the order they were appended, and the leaf; one query for the entries. The header's id is the
+      session's, whatever the line says.
     - ``current`` is the session that a scope talks in, the one last made current; None where there is none.
     - ``summary`` is what ``list`` has of one session, whatever its scope and age; None where there is none.
+    - ``lines`` gives back the very lines that ``take_in`` was given; an entry that was appended is the line that pi would read.
+    - ``take_in`` adds a session from its lines, as a whole or not at all. ``session_id`` counts and not the one in the header; it raises
+      ValueError when it is taken. The session is nobody's current one.
+    - ``replace`` puts lines in the place of all that is stored of a session, as a whole or not at all. It raises ValueError when the
+      session is no longer what ``was`` says, so that nothing that was appended meanwhile is lost.
     - ``delete`` removes the session and its entries for good; deleting what is not there is False.
     """
 
@@ -170,5 +198,11 @@ class SessionStore(Protocol):
     async def list(self, scope: str | None = None, *, limit: int = 100) -> list[SessionSummary]: ...
 
     async def summary(self, session_id: str) -> SessionSummary | None: ...
+
+    async def lines(self, session_id: str) -> SessionLines: ...
+
+    async def take_in(self, scope: str, session_id: str, lines: SessionLines) -> None: ...
+
+    async def replace(self, session_id: str, lines: SessionLines, *, was: SessionLines) -> None: ...
 
     async def delete(self, session_id: str) -> bool: ...

@@ -23,6 +23,7 @@ from features.contracts.chat import Address, DueRun
 from features.contracts.clock import Clock
 from features.contracts.database import Database, Row, Transaction
 from features.contracts.errors import OperatorMustAct, PumiceError, UserMustAct
+from features.contracts.extensions import ExtensionApi, ExtensionSpec
 from features.contracts.jobs import JobDelivery, JobOrigin, RunEnd
 from features.contracts.processes import ProcessRunner
 from features.contracts.tools import Tool
@@ -127,6 +128,19 @@ class JobScheduler:
         await self.book.close()
 
     # What others ask
+
+    def extension(self, origin: Callable[[Address, str], JobOrigin]) -> ExtensionSpec:
+        """What gives each session its ``schedule`` tool.
+
+        Args:
+            origin: who speaks at the moment in a chat's session, by its address and id.
+        """
+
+        async def activate(api: ExtensionApi) -> None:
+            address = Address.parse(api.session.address)
+            api.register_tool(self.tool(address, lambda: origin(address, api.session.id)))
+
+        return ExtensionSpec(name="scheduler", activate=activate)
 
     def tool(self, address: Address, origin: Callable[[], JobOrigin]) -> Tool:
         """The ``schedule`` tool of one session.

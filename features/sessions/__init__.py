@@ -6,7 +6,9 @@ Failure: an entry that cannot be read any more is left out, its neighbours are j
 """
 
 from features.sessions.database_store import SESSION_MIGRATIONS, DatabaseSessionStore
+from features.sessions.jsonl_store import JsonlSessionStore
 from features.sessions.manager import SessionManager
 from features.sessions.memory_store import MemorySessionStore
+from features.sessions.session_transfer import SessionTransfer
 
-__all__ = ["SESSION_MIGRATIONS", "DatabaseSessionStore", "MemorySessionStore", "SessionManager"]
+__all__ = ["SESSION_MIGRATIONS", "DatabaseSessionStore", "JsonlSessionStore", "MemorySessionStore", "SessionManager", "SessionTransfer"]

@@ -48,6 +48,13 @@ class BranchContext:
             context.messages.append(_summary(compaction))
             kept = next((index for index, entry in enumerate(branch[:last]) if entry.id == compaction.first_kept_entry_id), last)
         for index, entry in enumerate(branch):
+            if type(entry) is MessageEntry:  # nearly all of a long branch: they take the short way
+                message = entry.message
+                if type(message) is AssistantMessage:
+                    context.model = message.provider, message.model
+                if index >= kept:
+                    context.messages.append(message)
+                continue
             context._settle(entry)
             if index >= kept:
                 context._add(entry)

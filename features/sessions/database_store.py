@@ -5,10 +5,13 @@ import logging
 from collections.abc import Sequence
 from typing import cast
 
+import msgspec
+
 from features.contracts.database import Database, Migrations, Row, Transaction
-from features.contracts.sessions import SessionEntry, SessionHeader, SessionSummary, TransactionWork
+from features.contracts.sessions import SessionEntry, SessionHeader, SessionLines, SessionSummary, TransactionWork
 from features.sessions.codec import decode_entry, decode_header, encode
-from features.sessions.digest import digest
+from features.sessions.digest import Digest, digest
+from features.sessions.session_lines import began_at, entries_of
 from features.sessions.timestamps import iso_text, iso_time
 from features.sessions.tree import joined_over
 
@@ -71,6 +74,7 @@ _APPEND = """
         entry_count = entry_count + ?
     WHERE id = ? RETURNING entry_count
 """
+_EMPTY = "UPDATE sessions SET header = ?, name = '', entry_count = 0, message_count = 0, first_message = '' WHERE id = ?"
 _ADD_ENTRY = "INSERT INTO entries (session_id, seq, id, parent_id, json) VALUES (?, ?, ?, ?, ?) ON CONFLICT (session_id, id) DO NOTHING"
 _MAKE_CURRENT = "INSERT INTO current_sessions VALUES (?, ?) ON CONFLICT (scope) DO UPDATE SET session_id = excluded.session_id"
 _SUMMARIES = "SELECT id, scope, name, created_at, modified_at, message_count, first_message FROM sessions"
@@ -102,13 +106,7 @@ class DatabaseSessionStore:
         found = digest(entries)
 
         def work(transaction: Transaction) -> None:
-            columns = (leaf, found.name, found.modified_at, found.messages, found.first_message, len(rows), session_id)
-            updated = transaction.fetch_one(_APPEND, columns)
-            if updated is None:
-                raise KeyError(session_id)
-            for seq, row in enumerate(rows, updated[0] - len(rows)):
-                if not transaction.execute(_ADD_ENTRY, (session_id, seq, *row)):
-                    raise ValueError(f"entry {row[0]} is there already")
+            _add(transaction, session_id, rows, found, leaf)
             if also is not None:
                 also(transaction)
 
@@ -126,11 +124,7 @@ class DatabaseSessionStore:
     async def load(self, session_id: str) -> tuple[SessionHeader, list[SessionEntry], str | None]:
         """Read a session; what cannot be read of it is left out and logged, and nothing is written."""
 
-        def work(transaction: Transaction) -> tuple[Row | None, list[Row]]:
-            session = transaction.fetch_one("SELECT header, leaf, created_at FROM sessions WHERE id = ?", (session_id,))
-            return session, transaction.fetch_all("SELECT json FROM entries WHERE session_id = ? ORDER BY seq", (session_id,))
-
-        session, rows = await self._database.read(work)
+        session, rows = await self._database.read(lambda transaction: _stored(transaction, session_id))
         if session is None:
             raise KeyError(session_id)
         text, leaf, created_at = session
@@ -138,6 +132,8 @@ class DatabaseSessionStore:
         if header is None:
             log.warning("session header unreadable", extra={"facts": {"session": session_id}})
             header = SessionHeader(version=3, id=session_id, timestamp=created_at, cwd="")
+        elif header.id != session_id:  # it came from elsewhere, where its own id was taken
+            header = msgspec.structs.replace(header, id=session_id)
         entries = await _decoded(rows)
         if any(entry is None for entry in entries):
             places = await self._places(session_id)
@@ -152,6 +148,37 @@ class DatabaseSessionStore:
         return await self._database.read(
             lambda transaction: transaction.fetch_all("SELECT id, parent_id FROM entries WHERE session_id = ? ORDER BY seq", (session_id,))
         )
+
+    async def lines(self, session_id: str) -> SessionLines:
+        session, rows = await self._database.read(lambda transaction: _stored(transaction, session_id))
+        if session is None:
+            raise KeyError(session_id)
+        return SessionLines(header=session[0], entries=[text for (text,) in rows], leaf=session[1])
+
+    async def take_in(self, scope: str, session_id: str, lines: SessionLines) -> None:
+        taken = await asyncio.to_thread(_Taken, lines)
+
+        def work(transaction: Transaction) -> None:
+            if not transaction.execute(_CREATE, (session_id, scope, lines.header, taken.created_at, taken.created_at)):
+                raise ValueError(f"session {session_id} is there already")
+            _add(transaction, session_id, taken.rows, taken.found, lines.leaf)
+
+        await self._database.write(work)
+
+    async def replace(self, session_id: str, lines: SessionLines, *, was: SessionLines) -> None:
+        taken = await asyncio.to_thread(_Taken, lines)
+
+        def work(transaction: Transaction) -> None:
+            present = transaction.fetch_one("SELECT entry_count, leaf FROM sessions WHERE id = ?", (session_id,))
+            if present is None:
+                raise KeyError(session_id)
+            if tuple(present) != (len(was.entries), was.leaf):
+                raise ValueError(f"session {session_id} has changed meanwhile")
+            transaction.execute("DELETE FROM entries WHERE session_id = ?", (session_id,))
+            transaction.execute(_EMPTY, (lines.header, session_id))
+            _add(transaction, session_id, taken.rows, taken.found, lines.leaf)
+
+        await self._database.write(work)
 
     async def current(self, scope: str) -> str | None:
         row = await self._database.read(
@@ -182,6 +209,31 @@ class DatabaseSessionStore:
 
     async def delete(self, session_id: str) -> bool:
         return bool(await self._database.write(lambda transaction: transaction.execute("DELETE FROM sessions WHERE id = ?", (session_id,))))
+
+
+class _Taken:
+    """Lines as rows; ValueError where they are no session."""
+
+    def __init__(self, lines: SessionLines) -> None:
+        entries = entries_of(lines)
+        self.rows = [(entry.id, entry.parent_id, line) for entry, line in zip(entries, lines.entries, strict=True)]
+        self.found = digest(entries)
+        self.created_at = iso_text(began_at(lines.header, entries))
+
+
+def _stored(transaction: Transaction, session_id: str) -> tuple[Row | None, list[Row]]:
+    session = transaction.fetch_one("SELECT header, leaf, created_at FROM sessions WHERE id = ?", (session_id,))
+    return session, transaction.fetch_all("SELECT json FROM entries WHERE session_id = ? ORDER BY seq", (session_id,))
+
+
+def _add(transaction: Transaction, session_id: str, rows: Sequence[Row], found: Digest, leaf: str | None) -> None:
+    columns = (leaf, found.name, found.modified_at, found.messages, found.first_message, len(rows), session_id)
+    updated = transaction.fetch_one(_APPEND, columns)
+    if updated is None:
+        raise KeyError(session_id)
+    for seq, row in enumerate(rows, updated[0] - len(rows)):
+        if not transaction.execute(_ADD_ENTRY, (session_id, seq, *row)):
+            raise ValueError(f"entry {row[0]} is there already")
 
 
 async def _decoded(rows: Sequence[Row]) -> list[SessionEntry | None]:

@@ -1,7 +1,7 @@
 """One session in memory."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import msgspec
@@ -10,6 +10,10 @@ from features.contracts.clock import Clock
 from features.contracts.messages import AssistantMessage, CustomMessage, Message, ToolResultMessage, UserMessage
 from features.contracts.models import ThinkingLevel
 from features.contracts.sessions import (
+    BranchSummaryEntry,
+    CompactionEntry,
+    CustomEntry,
+    LabelEntry,
     MessageEntry,
     ModelChangeEntry,
     SessionEntry,
@@ -21,14 +25,14 @@ from features.contracts.sessions import (
 )
 from features.sessions.codec import well_formed
 from features.sessions.context import BranchContext
+from features.sessions.entry_ids import fresh_entry_id
+from features.sessions.fork import forked_lines
 from features.sessions.timestamps import iso_text
-from features.sessions.tree import EntryTree
+from features.sessions.tree import EntryTree, TreeNode
 
 __all__ = ["SessionManager"]
 
 _FORMAT_VERSION = 3
-_SHORT_ID_CHARS = 8
-_SHORT_ID_TRIES = 100
 _MAX_DRAFTS = 4096  # far more than one append brings: a draft that is forgotten before would leave the branch
 
 
@@ -129,9 +133,24 @@ class SessionManager:
         """KeyError where there is none."""
         return self._tree[entry_id]
 
-    def branch(self) -> list[SessionEntry]:
-        """The present branch, root first."""
-        return self._tree.branch(self._leaf_id)
+    def branch(self, entry_id: str | None = None) -> list[SessionEntry]:
+        """The present branch, root first, or the one that ends in an entry.
+
+        Raises:
+            KeyError: there is no such entry.
+        """
+        if entry_id is None:
+            return self._tree.branch(self._leaf_id)
+        return self._tree.branch(self._tree[entry_id].id)
+
+    def tree(self) -> list[TreeNode]:
+        """All entries as a tree, with their labels."""
+        return self._tree.roots()
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Names of entries by their ids."""
+        return self._tree.labels
 
     def new_message_entry(self, message: UserMessage | AssistantMessage | ToolResultMessage | CustomMessage) -> MessageEntry:
         """Make an entry without storing it. Its place is the end of the branch at the time when ``append`` gets it."""
@@ -171,6 +190,91 @@ class SessionManager:
         async with self._changing:
             if self._name != name:
                 await self._append([SessionInfoEntry(name=name, **self._place())])
+
+    def newest_first(self) -> Iterator[SessionEntry]:
+        """The present branch from its end, without looking further than it is read."""
+        seen: set[str] = set()
+        entry_id = self._leaf_id
+        while entry_id is not None and entry_id not in seen and entry_id in self._tree:
+            seen.add(entry_id)
+            yield self._tree[entry_id]
+            entry_id = self._tree[entry_id].parent_id
+
+    async def compact(
+        self, summary: str, *, first_kept_entry_id: str, tokens_before: int, since: str, details: Any = None, from_hook: bool = False
+    ) -> CompactionEntry:
+        """Let a summary stand for what is before ``first_kept_entry_id``.
+
+        Args:
+            since: the leaf for which it was written; what has been appended after it stays.
+
+        Raises:
+            ValueError: the session has gone to another branch meanwhile.
+        """
+        async with self._changing:
+            ids = {entry.id for entry in self.newest_first()}
+            if since not in ids or first_kept_entry_id not in ids:
+                raise ValueError("the summary was written for another branch")
+            entry = CompactionEntry(
+                summary=summary,
+                first_kept_entry_id=first_kept_entry_id,
+                tokens_before=tokens_before,
+                details=details,
+                from_hook=from_hook,
+                **self._place(),
+            )
+            await self._append([entry])
+            return entry
+
+    async def add_custom(self, custom_type: str, data: Any) -> str:
+        """Store an entry that the model never reads; gives its id."""
+        async with self._changing:
+            entry = CustomEntry(custom_type=custom_type, data=data, **self._place())
+            await self._append([entry])
+            return entry.id
+
+    async def set_label(self, entry_id: str, label: str) -> None:
+        """Name an entry, on one line; an empty name takes it away.
+
+        Raises:
+            KeyError: there is no such entry.
+        """
+        label = " ".join(label.split())
+        async with self._changing:
+            self._tree[entry_id]
+            if self.labels.get(entry_id, "") != label:
+                await self._append([LabelEntry(target_id=entry_id, label=label or None, **self._place())])
+
+    async def add_branch_summary(self, entry_id: str | None, summary: str, *, details: Any = None, from_hook: bool = False) -> str:
+        """Go on from ``entry_id``, None from before the first entry, with a summary of the branch that is left there; gives its entry.
+
+        Raises:
+            KeyError: there is no such entry.
+        """
+        async with self._changing:
+            if entry_id is not None:
+                self._tree[entry_id]
+            place = self._place() | {"parent_id": entry_id}
+            entry = BranchSummaryEntry(from_id=entry_id or "root", summary=summary, details=details, from_hook=from_hook, **place)
+            await self._append([entry])
+            return entry.id
+
+    async def fork(self, scope: str, entry_id: str | None) -> str:
+        """Make a session of its own out of the branch that ends in ``entry_id``, with the names of its entries; gives the session's id.
+
+        It is stored and nobody's current one. None forks from before the first entry.
+
+        Raises:
+            KeyError: there is no such entry.
+        """
+        header = SessionHeader(
+            version=_FORMAT_VERSION, id=self._ids(), timestamp=iso_text(self._clock.now()), cwd=self.header.cwd, parent_session=self.id
+        )
+        async with self._changing:
+            path = [] if entry_id is None else self.branch(entry_id)
+            lines = await self._store.lines(self.id)
+            await self._store.take_in(scope, header.id, forked_lines(well_formed(header), path, lines, self.labels, ids=self._ids))
+        return header.id
 
     async def branch_to(self, entry_id: str | None) -> None:
         """Go on from ``entry_id``, None from before the first entry. What came after it stays in the tree.
@@ -225,17 +329,8 @@ class SessionManager:
         return placed
 
     def _place(self) -> dict[str, Any]:
-        return {"id": self._fresh_id(), "parent_id": self._leaf_id, "timestamp": iso_text(self._clock.now())}
-
-    def _fresh_id(self) -> str:
-        """The random tail of an id, which is short to type; the whole id when tails keep colliding."""
-        full = self._ids()
-        for _ in range(_SHORT_ID_TRIES):
-            short = full[-_SHORT_ID_CHARS:]
-            if short not in self._tree and short not in self._drafts:
-                return short
-            full = self._ids()
-        return full
+        entry_id = fresh_entry_id(self._ids, lambda short: short in self._tree or short in self._drafts)
+        return {"id": entry_id, "parent_id": self._leaf_id, "timestamp": iso_text(self._clock.now())}
 
 
 async def _carry_through(change: Coroutine[Any, Any, None], show: Callable[[], None]) -> None:

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 
-from features.contracts.sessions import SessionEntry, SessionHeader, SessionSummary, TransactionWork
-from features.sessions.codec import well_formed
+import msgspec
+
+from features.contracts.sessions import SessionEntry, SessionHeader, SessionLines, SessionSummary, TransactionWork
+from features.sessions.codec import decode_header, encode, well_formed
 from features.sessions.digest import digest
+from features.sessions.session_lines import began_at, entries_of
 from features.sessions.timestamps import iso_text, iso_time
 
 __all__ = ["MemorySessionStore"]
@@ -14,17 +17,32 @@ class _Session:
     def __init__(self, scope: str, header: SessionHeader) -> None:
         self.scope = scope
         self.header = well_formed(header)
+        self.header_line = encode(self.header)
         self.entries: list[SessionEntry] = []
+        self.lines: list[str] = []
         self.ids: set[str] = set()
         self.leaf: str | None = None
         self.name = ""
         self.messages = 0
         self.first_message = ""
-        self.created_at = self.modified_at = iso_text(iso_time(header.timestamp))
+        self.created_at = self.modified_at = iso_text(began_at(self.header_line, ()))
 
-    def add(self, entries: Sequence[SessionEntry]) -> None:
+    @classmethod
+    def of(cls, scope: str, session_id: str, lines: SessionLines) -> "_Session":
+        entries = entries_of(lines)
+        began = iso_text(began_at(lines.header, entries))
+        header = decode_header(lines.header) or SessionHeader(version=3, id=session_id, timestamp=began, cwd="")
+        session = cls(scope, msgspec.structs.replace(header, id=session_id))
+        session.header_line = lines.header
+        session.created_at = session.modified_at = began
+        session.add(entries, lines.entries)
+        session.leaf = lines.leaf
+        return session
+
+    def add(self, entries: Sequence[SessionEntry], lines: Sequence[str]) -> None:
         found = digest(entries)
         self.entries.extend(entries)
+        self.lines.extend(lines)
         self.ids.update(entry.id for entry in entries)
         self.messages += found.messages
         self.first_message = self.first_message or found.first_message
@@ -68,7 +86,8 @@ class MemorySessionStore:
             if entry.id in seen:
                 raise ValueError(f"entry {entry.id} is there already")
             seen.add(entry.id)
-        session.add([well_formed(entry) for entry in entries])
+        kept = [well_formed(entry) for entry in entries]
+        session.add(kept, [encode(entry) for entry in kept])
         session.leaf = leaf
 
     async def set_leaf(self, session_id: str, leaf: str | None) -> None:
@@ -96,6 +115,21 @@ class MemorySessionStore:
     async def summary(self, session_id: str) -> SessionSummary | None:
         session = self._sessions.get(session_id)
         return None if session is None else session.summary()
+
+    async def lines(self, session_id: str) -> SessionLines:
+        session = self._sessions[session_id]
+        return SessionLines(header=session.header_line, entries=list(session.lines), leaf=session.leaf)
+
+    async def take_in(self, scope: str, session_id: str, lines: SessionLines) -> None:
+        if session_id in self._sessions:
+            raise ValueError(f"session {session_id} is there already")
+        self._sessions[session_id] = _Session.of(scope, session_id, lines)
+
+    async def replace(self, session_id: str, lines: SessionLines, *, was: SessionLines) -> None:
+        session = self._sessions[session_id]
+        if (len(session.entries), session.leaf) != (len(was.entries), was.leaf):
+            raise ValueError(f"session {session_id} has changed meanwhile")
+        self._sessions[session_id] = _Session.of(session.scope, session_id, lines)
 
     async def delete(self, session_id: str) -> bool:
         session = self._sessions.pop(session_id, None)

@@ -4,17 +4,29 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from features.contracts.sessions import CompactionEntry, SessionEntry
+from features.contracts.sessions import CompactionEntry, LabelEntry, SessionEntry
 
-__all__ = ["EntryTree", "joined_over"]
+__all__ = ["EntryTree", "TreeNode", "joined_over", "parents_in_circles"]
+
+
+class TreeNode(msgspec.Struct, kw_only=True):
+    """An entry and what followed it, in the order it came; ``label`` is its name, None where it has none."""
+
+    entry: SessionEntry
+    label: str | None
+    children: "list[TreeNode]"
 
 
 class EntryTree:
-    """Entries in the order they came, each once."""
+    """Entries in the order they came, each once. ``labels`` names entries by their id; the last label entry counts."""
 
     def __init__(self, entries: Sequence[SessionEntry]) -> None:
         self.entries = list(entries)
+        self.labels: dict[str, str] = {}
         self._by_id = {entry.id: entry for entry in self.entries}
+        for entry in self.entries:
+            if type(entry) is LabelEntry:
+                self._label(entry)
 
     def __contains__(self, entry_id: str) -> bool:
         return entry_id in self._by_id
@@ -26,6 +38,24 @@ class EntryTree:
     def add(self, entry: SessionEntry) -> None:
         self.entries.append(entry)
         self._by_id[entry.id] = entry
+        if isinstance(entry, LabelEntry):
+            self._label(entry)
+
+    def roots(self) -> list[TreeNode]:
+        """The whole tree. What hangs on an entry that is not there begins a tree of its own; a circle is cut where it begins."""
+        nodes = {entry.id: TreeNode(entry=entry, label=self.labels.get(entry.id), children=[]) for entry in self.entries}
+        cut = set(parents_in_circles(self.entries))
+        roots: list[TreeNode] = []
+        for entry in self.entries:
+            parent = None if entry.parent_id is None or entry.id in cut else nodes.get(entry.parent_id)
+            (roots if parent is None else parent.children).append(nodes[entry.id])
+        return roots
+
+    def _label(self, entry: LabelEntry) -> None:
+        if entry.label:
+            self.labels[entry.target_id] = entry.label
+        else:
+            self.labels.pop(entry.target_id, None)
 
     def branch(self, leaf: str | None) -> list[SessionEntry]:
         """From the root to ``leaf``. A parent that is not there ends it, and so does a circle of parents."""
@@ -65,3 +95,20 @@ def joined_over(entries: list[SessionEntry], leaf: str | None, lost: Mapping[str
             entry = msgspec.structs.replace(entry, first_kept_entry_id=first_kept)
         joined.append(entry)
     return joined, standing(leaf)
+
+
+def parents_in_circles(entries: Sequence[SessionEntry]) -> list[str]:
+    """One entry of each circle of parents: with these as roots there is no circle left."""
+    parents = {entry.id: entry.parent_id for entry in entries}
+    settled: set[str] = set()
+    found: list[str] = []
+    for start in parents:
+        path: set[str] = set()
+        at: str | None = start
+        while at is not None and at in parents and at not in settled and at not in path:
+            path.add(at)
+            at = parents[at]
+        if at in path:
+            found.append(at)
+        settled |= path
+    return found

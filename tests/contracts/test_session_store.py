@@ -31,18 +31,24 @@ from features.contracts.sessions import (
     ModelChangeEntry,
     SessionEntry,
     SessionInfoEntry,
+    SessionLines,
     SessionStore,
     ThinkingLevelChangeEntry,
 )
-from features.sessions import SESSION_MIGRATIONS, DatabaseSessionStore, MemorySessionStore
+from features.contracts.testing import FakeClock, sequential_ids
+from features.sessions import SESSION_MIGRATIONS, DatabaseSessionStore, JsonlSessionStore, MemorySessionStore
 from features.sessions.testing import TIMESTAMP, assistant, header, said
 from features.storage import Database
 
 
-@pytest.fixture(params=["memory", "database"])
+@pytest.fixture(params=["memory", "files", "database"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SessionStore]:
     if request.param == "memory":
         yield MemorySessionStore()
+        return
+    if request.param == "files":
+        async with JsonlSessionStore.in_folder(tmp_path / "sessions", clock=FakeClock(), ids=sequential_ids()) as files:
+            yield files
         return
     async with Database(tmp_path / "state.db", [SESSION_MIGRATIONS]) as database:
         yield DatabaseSessionStore(database)
@@ -318,3 +324,93 @@ async def test_a_header_comes_back_with_all_its_fields(store: SessionStore) -> N
 
     assert (await store.load("one"))[0] == forked
     assert await store.current("web:a") is None
+
+
+_HEADER_LINE = '{"type": "session", "version": 3, "id": "elsewhere", "timestamp": "2026-01-05T09:00:00Z", "cwd": "/", "x": 1.0}'
+_ENTRY_LINES = [
+    '{"type":"message","id":"e1","parentId":null,"timestamp":"","message":{"role":"user","content":"hi \\ud800","timestamp":1e3},"x":1.50}',
+    '{"type":"novelty","id":"e2","parentId":"e1","timestamp":"2026-01-05T09:00:02.000Z","n":1E400}\r\n',
+    '{ "id" : "e3", "type":"session_info", "parentId":"e2", "timestamp":"2026-01-05T09:00:03.000Z", "name":"Rome" }',
+]
+
+
+async def test_lines_that_were_taken_in_come_out_as_they_went_in(store: SessionStore) -> None:
+    """Fields of other programs, numbers in their form, escaped lone surrogates, kinds that are not known: nothing is lost or rewritten."""
+    lines = SessionLines(header=_HEADER_LINE, entries=_ENTRY_LINES, leaf="e3")
+    await store.take_in("web:a", "mine", lines)
+
+    assert await store.lines("mine") == lines
+    header_read, entries, leaf = await store.load("mine")
+    assert (header_read.id, leaf) == ("mine", "e3")
+    assert [entry.id for entry in entries] == ["e1", "e2", "e3"]
+    assert isinstance(entries[0], MessageEntry)
+    assert entries[0].message == UserMessage(content="hi \ufffd", timestamp=1000)
+    assert await store.current("web:a") is None
+    summary = await store.summary("mine")
+    assert summary is not None
+    assert (summary.name, summary.message_count, summary.first_message) == ("Rome", 1, "hi \ufffd")
+
+
+async def test_what_is_appended_to_lines_leaves_them_alone(store: SessionStore) -> None:
+    """An imported session goes on, and its beginning still is what it was."""
+    await store.take_in("web:a", "mine", SessionLines(header=_HEADER_LINE, entries=_ENTRY_LINES, leaf="e3"))
+    await store.append("mine", [said("e4", "more", parent="e3")], leaf="e4")
+
+    lines = await store.lines("mine")
+    assert (lines.header, list(lines.entries[:3]), lines.leaf) == (_HEADER_LINE, _ENTRY_LINES, "e4")
+    assert msgspec.json.decode(lines.entries[3])["message"]["content"] == "more"
+
+
+async def test_a_session_is_taken_in_as_a_whole_or_not_at_all(store: SessionStore) -> None:
+    """An id that is taken, a line that is none, an entry that comes twice."""
+    await store.create("web:a", header("one"))
+    for session_id, entries, leaf in (
+        ("one", _ENTRY_LINES, "e3"),
+        ("two", [*_ENTRY_LINES, "{"], "e3"),
+        ("two", [*_ENTRY_LINES, _ENTRY_LINES[0]], "e3"),
+        ("two", _ENTRY_LINES, "nowhere"),
+    ):
+        with pytest.raises(ValueError, match=r"there|read"):
+            await store.take_in("web:b", session_id, SessionLines(header=_HEADER_LINE, entries=entries, leaf=leaf))
+
+    assert await store.load("one") == (header("one"), [], None)
+    assert await store.list("web:b") == []
+
+
+async def test_lines_are_replaced_only_where_nothing_was_appended_meanwhile(store: SessionStore) -> None:
+    """A repair must not cost what was said while it was made."""
+    await store.take_in("web:a", "mine", SessionLines(header=_HEADER_LINE, entries=_ENTRY_LINES, leaf="e3"))
+    was = await store.lines("mine")
+    shorter = SessionLines(header=_HEADER_LINE, entries=_ENTRY_LINES[:1], leaf="e1")
+    await store.append("mine", [said("e4", "more", parent="e3")], leaf="e4")
+    with pytest.raises(ValueError, match="meanwhile"):
+        await store.replace("mine", shorter, was=was)
+    assert (await store.load("mine"))[2] == "e4"
+
+    await store.replace("mine", shorter, was=await store.lines("mine"))
+    assert await store.lines("mine") == shorter
+    assert [entry.id for entry in (await store.load("mine"))[1]] == ["e1"]
+    summary = await store.summary("mine")
+    assert summary is not None
+    assert (summary.name, summary.message_count) == ("", 1)
+    with pytest.raises(KeyError):
+        await store.replace("gone", shorter, was=was)
+
+
+async def test_lines_of_what_was_appended_are_those_that_pi_reads(store: SessionStore) -> None:
+    """Also where the conversation goes on elsewhere than behind the last entry."""
+    await store.create("web:a", header("one"))
+    await store.append("one", [said("e1", "a"), said("e2", "b", parent="e1")], leaf="e2")
+    await store.set_leaf("one", "e1")
+    lines = await store.lines("one")
+
+    first = msgspec.json.decode(lines.header)
+    assert (first["type"], first["version"], first["id"]) == ("session", 3, "one")
+    assert msgspec.json.decode(lines.entries[0]) == {
+        "type": "message",
+        "id": "e1",
+        "parentId": None,
+        "timestamp": TIMESTAMP,
+        "message": {"role": "user", "content": "a", "timestamp": 1},
+    }
+    assert lines.leaf == "e1"

@@ -15,15 +15,20 @@ from bot.conversations import Conversation, Conversations
 from bot.conversations.attachments import Attachments
 from bot.conversations.services import ConversationServices
 from bot.conversations.session_seat import SessionOpener
+from bot.conversations.spending import PlaceSpending
 from bot.delivery import Inbox, Outbox, StoredMessage
+from bot.delivery.place_log import DatabasePlaceLog
 from bot.jobs import JobDesk
 from bot.jobs.isolated_runs import IsolatedRuns
 from bot.migrations import all_migrations
+from bot.place_extensions import PlaceExtensions
+from bot.questions import Questions
 from bot.settings import ChatSettings, SettingsStore
 from bot.testing import LoopbackChannel, LoopbackChat
 from channels.web import UploadStore
 from features.agent import AgentSessionFactory
 from features.agent.testing import SCRIPTED_MODEL, FunctionTool, ScriptedModels, ScriptedProvider
+from features.approvals import ApprovalOptions, Approvals
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, InboundMessage, Person
 from features.contracts.database import Database as AnyDatabase
@@ -33,9 +38,12 @@ from features.contracts.jobs import JobOrigin, RunEnd
 from features.contracts.messages import UserMessage, message_text
 from features.contracts.models import Model
 from features.contracts.testing import FakeClock, sequential_ids
+from features.extensions import ExtensionCatalogue, ExtensionChoices, ExtensionLoader
+from features.memory import Memory
 from features.processes import ProcessPolicyOptions, ProcessRunner, ProcessSpawnPolicy, SecretRedactor
 from features.scheduler import JobScheduler, SchedulerOptions
 from features.sessions import DatabaseSessionStore
+from features.skills import SkillCatalog
 from features.storage import Database
 from features.system_prompt import SystemPromptBuilder
 from features.tools import ToolRegistry
@@ -56,6 +64,8 @@ async def eventually(holds: Callable[[], bool]) -> None:
 class Rig:
     def __init__(self, database: AnyDatabase, folder: Path, provider: ScriptedProvider, clock: FakeClock, settings: dict[str, Any]) -> None:
         ids = _ids
+        fallbacks, budget, compaction = settings.pop("fallbacks", ()), settings.pop("budget", 0.0), settings.pop("compaction", None)
+        approvals = settings.pop("approvals", None)
         self.clock = clock
         self.database: Any = database
         self.provider = provider
@@ -72,25 +82,32 @@ class Rig:
         self.outbox = Outbox(
             database, channels, clock=clock, ids=ids, random=Random(1),
             redact=str, refused=self._refused, delivered=lambda delivery: self.scheduler.answer_delivered(delivery.answers),
+            changed=lambda delivery: None,
         )  # fmt: skip
+        self.questions = Questions(database, self.outbox, clock=clock, ids=ids)
         self.access = Access(AccessSection(mode="open", confirm_open=True, owners=("loop:1",)), database, clock, Random(1))
         self.inbox = Inbox(database, self.access, clock=clock, ids=ids, hand_over=self._hand_over, refused=_nothing)
         workspaces = Workspaces(folder / "workspaces")
         registry: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
         usage = UsageLedger(database, clock)
+        catalogue = ExtensionCatalogue(ExtensionLoader(), ExtensionChoices(database, clock), entry_points=False)
+        self.extensions = PlaceExtensions(catalogue, workspaces, may_have_own=lambda place: True)
+        self.skills = SkillCatalog(
+            database, clock, host_folder=folder, folder=workspaces.folder, taken=[command.name for command in registry.menu()]
+        )
+        memory = Memory(DatabasePlaceLog(database), folder=workspaces.folder, host_file=None, is_owners=lambda place: False)
+        self.approvals = Approvals(approvals or ApprovalOptions(), database, clock)
         redactor = SecretRedactor()
         processes = ProcessRunner(ProcessSpawnPolicy(ProcessPolicyOptions(), redactor=redactor, environ=os.environ), redactor)
-        self.scheduler = JobScheduler(
-            database,
-            JobDesk(
-                database=database, inbox=self.inbox, outbox=self.outbox, settings=self.settings, workspaces=workspaces, access=self.access,
-                channels=channels, conversations=lambda: self.conversations, isolated=lambda: self.isolated,
-            ),
-            processes, SchedulerOptions(), clock=clock, ids=ids,
+        desk = JobDesk(
+            database=database, inbox=self.inbox, outbox=self.outbox, settings=self.settings, workspaces=workspaces, access=self.access,
+            channels=channels, conversations=lambda: self.conversations, isolated=lambda: self.isolated,
         )  # fmt: skip
+        self.scheduler = JobScheduler(database, desk, processes, SchedulerOptions(), clock=clock, ids=ids)
         command_services = CommandServices(
-            models=_Models(models), settings=self.settings, usage=usage, access=self.access, channels_health=dict, registry=registry,
-            jobs=self.scheduler.commands, clock=clock,
+            models=_Models(models), settings=self.settings, usage=usage, access=self.access, extensions=self.extensions,
+            skills=self.skills, memory=memory, approvals=self.approvals, jobs=self.scheduler.commands,
+            channels_health=dict, registry=registry, clock=clock,
         )  # fmt: skip
 
         def context(conversation: Conversation, sender: Person, owner: bool, group: bool) -> CommandContext:
@@ -98,11 +115,12 @@ class Rig:
 
         factory = AgentSessionFactory(
             store=self.store, models=models, prompts=SystemPromptBuilder(), redactor=SecretRedactor(), clock=clock, ids=ids,
-            random=Random(1),
+            random=Random(1), fallbacks=fallbacks, compaction=compaction,
         )  # fmt: skip
         services = ConversationServices(
             inbox=self.inbox,
             outbox=self.outbox,
+            questions=self.questions,
             settings=self.settings,
             opener=SessionOpener(
                 factory,
@@ -110,14 +128,19 @@ class Rig:
                 self.settings,
                 workspaces,
                 clock=clock,
-                tools=lambda send: ToolRegistry([self.tool]),
+                tools=lambda place, send: ToolRegistry([self.tool]),
+                skills=self.skills,
+                memory=memory,
                 post=self.outbox.post,
-                more_tools=lambda address, scope: [self.scheduler.tool(address, lambda: self._origin(address, scope))],
+                extensions=self.extensions,
+                built_in=[self.approvals.extension(), self.scheduler.extension(self._origin)],
+                spending=lambda place, zone: PlaceSpending(usage, place, zone, clock=clock, budget_usd=budget),
             ),
             channels=channels,
             attachments=Attachments(workspaces, UploadStore(folder / "uploads"), clock),
             commands=registry,
             context=context,
+            skills=self.skills,
             usage=usage,
             publish=lambda address, event: self.events.append((address, event)),
             clock=clock,
@@ -136,6 +159,7 @@ class Rig:
 
     async def start(self) -> None:
         cut = await self.outbox.recover()
+        await self.questions.recover()
         await self.scheduler.recover()
         await self.conversations.recover(cut)
         await self.isolated.recover()
@@ -150,6 +174,7 @@ class Rig:
         await self.scheduler.close()
         await self.isolated.close()
         await self.conversations.close()
+        await self.questions.close()
         await self.outbox.close()
         await self.inbox.close()
 
@@ -179,8 +204,8 @@ class Rig:
         self.taken += 1
         self.conversations.dispatch(stored)
 
-    def _origin(self, address: Address, scope: str) -> JobOrigin:
-        return self.isolated.origin(scope) if scope.startswith("job:") else self.conversations.get(address).origin
+    def _origin(self, address: Address, session_id: str) -> JobOrigin:
+        return self.isolated.origin(session_id) or self.conversations.get(address).origin
 
     def _ended(self, message_ids: tuple[str, ...], end: RunEnd, error: str) -> None:
         for message_id in message_ids:
