@@ -47,7 +47,7 @@ from features.contracts.chat import Address, ChatChannel, InboundMessage, Outbou
 from features.contracts.clock import Clock
 from features.contracts.errors import OperatorMustAct, PumiceError, UserMustAct
 from features.processes import HostProcessHardening, SecretRedactor
-from features.sessions import DatabaseSessionStore
+from features.sessions import DatabaseSessionStore, SessionTransfer
 from features.storage import Database
 from features.usage import UsageLedger
 from workspaces import Workspaces
@@ -170,6 +170,7 @@ class Host:
         config, clock, ids = self.config, self._clock, self._ids
         workspaces = Workspaces(config.host.data_dir / "workspaces")
         store = DatabaseSessionStore(self.database)
+        transfer = SessionTransfer(store, originals=config.host.data_dir / "damaged", clock=clock, ids=ids)
         opener = SessionOpener(
             make_sessions(config, store, self._models, self.redactor, clock=clock, ids=ids, random=self._random),
             store, self._settings, workspaces, clock=clock,
@@ -186,7 +187,7 @@ class Host:
         stack.push_async_callback(self.conversations.close)
         self.desk = HostDesk(
             events=self.events, channels=self.channels, conversations=self.conversations, inbox=self.inbox, outbox=self.outbox,
-            log=ChatLog(self.database), store=store, usage=self._usage, access=self._access, uploads=self._uploads,
+            log=ChatLog(self.database), store=store, transfer=transfer, usage=self._usage, access=self._access, uploads=self._uploads,
             commands=self.commands, state=lambda: self._state, clock=clock, ids=ids,
         )  # fmt: skip
 

@@ -18,6 +18,7 @@ from bot.http.host_view import HostView
 from bot.http.openapi import openapi_document
 from bot.http.operations import Operation, routes
 from bot.http.owner_api import OwnerApi
+from bot.http.sessions_api import SessionsApi
 from channels.web import page_file
 from features.contracts.clock import Clock
 from features.contracts.errors import PumiceError
@@ -34,6 +35,7 @@ def build_app(host: HostView, *, credentials: Credentials, names: HostNames, clo
     operations = [
         *EntryApi(host, credentials, names, identity=identity).operations(),
         *ChatsApi(host, clock).operations(),
+        *SessionsApi(host).operations(),
         *OwnerApi(host, clock).operations(),
     ]
 

@@ -116,7 +116,7 @@ def test_ids_that_come_twice_are_told_apart() -> None:
     """A line that was written twice is dropped; another entry of that id gets one of its own, and so do those that follow it."""
     text = read(HEADER, user("a", None), user("a", None), user("a", None, "other"), user("b", "a"))
 
-    assert [entry.id for entry in text.entries][0] == "a"
+    assert text.entries[0].id == "a"
     assert len(text.entries) == len({entry.id for entry in text.entries}) == 3
     assert text.entries[2].parent_id == text.entries[1].id
 
@@ -131,7 +131,7 @@ def test_a_circle_of_parents_is_cut() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"\n \n", b"# notes\n\nhello\n", b"\x89PNG\r\n", b"[1, 2]\n", b'{"type":"module"}\n{"type":"x","id":"1","parentId":null}\n'],
+    [b"", b"\n \n", b"# notes\n\nhello\n", b"\x89PNG\r\n", b"[1, 2]\n", b'{"type":"x"}\n{"type":"x","id":"1","parentId":null}\n'],
 )
 def test_what_is_no_session_is_refused(data: bytes) -> None:
     """It must never be taken for an empty one and written over."""
