@@ -82,7 +82,7 @@ def test_a_line_that_cannot_be_read_costs_itself_alone() -> None:
     text = read(HEADER, user("a", None), user("b", "a")[:-7], user("c", "b"), user("d", "c"), user("e", "b"), b"\xff\x00", "[]", "null")
 
     assert places(text) == [("a", None), ("c", "a"), ("d", "c"), ("e", "a")]
-    assert "4 lines could not be read and are left out: 3, 7, 8, 9." in text.warnings
+    assert "4 lines could not be read, left out: 3, 7, 8, 9." in text.warnings
     assert not text.faithful
 
 
