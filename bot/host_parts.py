@@ -9,6 +9,7 @@ from bot.settings import ChatSettings
 from bot.zones import machine_zone
 from channels.web import UploadStore, WebChannel
 from features.agent import AgentSessionFactory, RetryOptions
+from features.compaction import CompactionOptions
 from features.contracts.chat import ChatChannel, ChatSender
 from features.contracts.clock import Clock
 from features.contracts.processes import ProcessSpawnHook, SecretRedactor
@@ -80,6 +81,12 @@ def make_sessions(
         random=random,
         retry=RetryOptions(max_attempts=retry.max_attempts, base_delay_s=retry.base_delay_s, max_delay_s=retry.max_delay_s),
         max_turns=config.chat.max_turns,
+        compaction=CompactionOptions(
+            enabled=config.compaction.enabled,
+            reserve_tokens=config.compaction.reserve_tokens,
+            keep_recent_tokens=config.compaction.keep_recent_tokens,
+        ),
+        fallbacks=config.models.fallbacks,
     )
 
 

@@ -178,8 +178,6 @@ def _switched_on_for_later(config: Config) -> Iterator[tuple[str, str]]:
     later: tuple[tuple[str, object, str], ...] = (
         ("channels.slack.bot_token", slack.bot_token or slack.app_token, "Slack"),
         ("channels.telegram.mode", config.channels.telegram.mode == "webhook", "Telegram webhook (it polls instead)"),
-        ("models.fallbacks", config.models.fallbacks, "fallback models"),
-        ("models.budget_usd_per_day", config.models.budget_usd_per_day, "budget (see what is spent with /usage)"),
         ("heartbeat.every_minutes", config.heartbeat.every_minutes, "heartbeat"),
         ("memory.host_wide", config.memory.host_wide, "host-wide memory"),
         ("voice", config.voice.transcribe or config.voice.command, "voice transcription"),

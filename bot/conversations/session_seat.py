@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.settings import ChatSettings, SettingsStore
 from features.agent import AgentSession, AgentSessionFactory, AgentSessionOptions
-from features.contracts.agent import EntryJournal
+from features.contracts.agent import EntryJournal, Spending
 from features.contracts.chat import Address, ChatSender, OutboundMessage
 from features.contracts.clock import Clock
 from features.contracts.errors import UserMustAct
@@ -35,6 +35,7 @@ class SessionOpener:
         tools: makes the tools of one session; what it hands to ``send`` goes into that session's chat.
         post: puts a message into the outbox.
         roots: folders beside the workspace that file tools may reach.
+        spending: what a place may spend, by its time zone; None for places without a budget whose summaries are not counted.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class SessionOpener:
         tools: Callable[[ChatSender], ToolRegistry],
         post: Callable[[Address, OutboundMessage], Awaitable[object]],
         roots: Sequence[Path] = (),
+        spending: Callable[[Address, str], Spending] | None = None,
     ) -> None:
         self.store = store
         self.settings = settings
@@ -57,6 +59,7 @@ class SessionOpener:
         self._tools = tools
         self._post = post
         self._roots = tuple(roots)
+        self._spending = spending
 
     async def open(
         self,
@@ -100,6 +103,7 @@ class SessionOpener:
                 model=settings.model,
                 thinking=settings.thinking,
                 journal=journal,
+                spending=None if self._spending is None else self._spending(place, settings.time_zone),
             )
         )
 
@@ -141,7 +145,7 @@ class SessionSeat:
         """The session of the address, opened if it is not; again, if the place's zone has changed and nothing is going on."""
         async with self._changing:
             settings = await self._opener.settings.get(self._address.place)
-            if self.current is not None and (settings.time_zone == self._zone or self.current.running):
+            if self.current is not None and (settings.time_zone == self._zone or self.current.running or self.current.compacting):
                 return self.current
             return await self._take(await self._opener.open(self._address, settings, self._journal), settings)
 

@@ -5,8 +5,10 @@
     agent_start
     turn   turn_start
            the prompt is stored
-           what people said meanwhile (steering) is stored, the model is asked, its answer is stored
-                                                        a passing failure: wait, and ask again
+           what people said meanwhile (steering) is stored
+           the context is compacted where it comes near the model's limit, or where somebody asked for it
+           the model is asked, its answer is stored     a passing failure: wait, and ask again; then ask a fallback model
+                                                        too long for the model: compact once, and ask again
            tools run, their results are stored in the order of the calls
            turn_end
     again  tools ran, or someone steers, or the answer was empty (once), or a follow-up waits
@@ -27,17 +29,29 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from features.agent.call_recovery import CallRecovery
 from features.agent.interruption import Interruption, RunStopped
 from features.agent.message_maker import MessageMaker
 from features.agent.model_call import CallReply, ModelCall
 from features.agent.retries import Retries
+from features.agent.session_compaction import SessionCompaction
 from features.agent.session_state import SessionState
 from features.agent.tool_batch import ToolBatch
 from features.agent.transcript import NewMessage
 from features.agent.usage_sum import add_usage
 from features.contracts.agent import Prompt, RunFailure, RunOutcome
 from features.contracts.errors import PumiceError
-from features.contracts.events import AgentEnd, AgentSettled, AgentStart, MessageEnd, MessageStart, RetryEnd, RetryStart, TurnEnd, TurnStart
+from features.contracts.events import (
+    AgentEnd,
+    AgentSettled,
+    AgentStart,
+    MessageEnd,
+    MessageStart,
+    RetryEnd,
+    RetryStart,
+    TurnEnd,
+    TurnStart,
+)
 from features.contracts.messages import (
     AssistantMessage,
     CustomMessage,
@@ -64,6 +78,7 @@ class AgentRun:
     """One run of a session.
 
     Args:
+        compaction: of the same session.
         prompts: what it starts with; none when it goes on where the branch ends.
         source_ids: messages it answers for though their prompt is stored already.
         owner: whether an owner of the host said what it works on.
@@ -71,12 +86,20 @@ class AgentRun:
     """
 
     def __init__(
-        self, state: SessionState, prompts: Sequence[Prompt], *, source_ids: tuple[str, ...], owner: bool, released: Callable[[], None]
+        self,
+        state: SessionState,
+        compaction: SessionCompaction,
+        prompts: Sequence[Prompt],
+        *,
+        source_ids: tuple[str, ...],
+        owner: bool,
+        released: Callable[[], None],
     ) -> None:
         self.id = state.services.ids()
         self.stop = Interruption()
         self.outcome: asyncio.Future[RunOutcome] = asyncio.get_running_loop().create_future()
         self._state = state
+        self._recovery = CallRecovery(state, compaction, self.stop)
         self._prompts = prompts
         self._released = released
         self._emit = state.listeners.emit
@@ -125,7 +148,6 @@ class AgentRun:
             answer, calls = await self._turn(index, prompts, nudge=nudge)
             prompts, nudge = (), False
             if calls:
-                # Between two turns: the place to compact the context.
                 self._turns_taken += 1
                 continue
             if text := message_text(answer).strip():
@@ -164,16 +186,22 @@ class AgentRun:
         return answer, calls
 
     async def _answer(self) -> tuple[CallReply, AssistantMessage]:
-        """Ask the model until it answers or asking is no use; gives the last reply as the model wrote it and as it was stored."""
-        for attempt in count(1):
+        """Ask until there is an answer or asking is no use; gives the last reply as the model wrote it and as it was stored."""
+        attempt, tried = 0, set[str]()
+        while True:
+            attempt += 1
             if not self.stop.requested:
                 await self._take_steering()
-            call = ModelCall(self._state)
+            call = ModelCall(self._state, self._recovery.choose_model())
             reply = await self._ask(call)
             delay = None if reply.failure is None else self._retries.delay(reply.failure, attempt)
             answer = await self._store_answer(call, reply)
             if delay is None:
-                self._note_end(reply, answer, repeated=attempt - 1)
+                self._end_retries(answer, repeated=attempt - 1)
+                if reply.failure is not None and await self._recovery.after(call.model, reply.failure, tried):
+                    attempt = 0
+                    continue
+                self._note_end(reply, answer)
                 return reply, answer
             error = answer.error_message or ""
             limit = self._retries.options.max_attempts
@@ -181,7 +209,6 @@ class AgentRun:
             # A stop cuts the wait; the next round then stores that the run was stopped.
             with suppress(RunStopped), self.stop.cut_here():
                 await self._state.services.clock.sleep(delay)
-        raise AssertionError("a run of attempts has an end")
 
     async def _ask(self, call: ModelCall) -> CallReply:
         """One model call; whatever stands in its way becomes its reply."""
@@ -191,24 +218,33 @@ class AgentRun:
             return call.failed("turn_limit", f"stopped after {limit} steps without coming to an answer; write if it should go on")
         try:
             with self.stop.cut_here():
+                refusal = None if state.spending is None else await state.spending.refusal()
+                if refusal is not None:
+                    return call.failed("budget", refusal)
                 if self._system_prompt is None:
                     self._system_prompt = await self._build_system_prompt()
+            # The tools travel with the request: what is registered later is not offered by it.
+            self._offered = {tool.spec.name: tool for tool in state.tools.tools}
+            tools = [tool.spec for tool in self._offered.values()]
+            state.overhead = state.services.compactor.overhead(self._system_prompt, tools)
+            await self._recovery.make_room(call.model)
             provider = state.services.models.provider(call.model.provider)
         except RunStopped:
             return call.cut_short("aborted")
         except PumiceError as error:
             return call.failed("invalid", str(error))
-        # The tools travel with the request: what is registered later is not offered by it.
-        self._offered = {tool.spec.name: tool for tool in state.tools.tools}
         request = ModelRequest(
             system_prompt=self._system_prompt,
             messages=state.transcript.manager.messages,
-            tools=[tool.spec for tool in self._offered.values()],
+            tools=tools,
             thinking=state.thinking if call.model.reasoning else "off",
             session_id=state.transcript.manager.id,
             time_zone=state.tool_context.time_zone,
         )
-        return await call.run(provider, request, self.stop)
+        reply = await call.run(provider, request, self.stop)
+        if reply.failure is None and state.services.compactor.is_hidden_overflow(reply.message, call.model):
+            return call.failed("overflow", "the request filled the model's window, so that there was no room for an answer")
+        return reply
 
     async def _build_system_prompt(self) -> str:
         """Once per run; what a hook makes of it holds for this run alone."""
@@ -252,6 +288,7 @@ class AgentRun:
         self._owner = owners and self._owner if queue == "steer" else owners
         self._tools_used = self._tools_used and queue == "steer"
         self._turns_taken = 0
+        self._recovery.progressed()
 
     async def _close_lost_calls(self) -> None:
         """Answer the calls that a crash left open; a conversation with an open call cannot go on."""
@@ -283,12 +320,17 @@ class AgentRun:
         self._added.append(answer)
         return answer
 
-    def _note_end(self, reply: CallReply, answer: AssistantMessage, *, repeated: int) -> None:
-        """Remember how the asking ended, and end the repetitions for those who watch."""
+    def _note_end(self, reply: CallReply, answer: AssistantMessage) -> None:
+        """Remember how the asking ended."""
         if answer.stop_reason == "aborted":
             self._result = "aborted"
         elif reply.failure is not None:
             self._fail(RunFailure(kind=reply.failure.kind, message=answer.error_message or "the model call failed"))
+        else:
+            self._recovery.progressed()
+
+    def _end_retries(self, answer: AssistantMessage, *, repeated: int) -> None:
+        """End the repetitions for those who watch."""
         if repeated:
             done = answer.stop_reason not in _UNFINISHED
             self._emit(RetryEnd(success=done, attempt=repeated, final_error=None if done else answer.error_message or "stopped"))
@@ -317,4 +359,4 @@ class AgentRun:
 
     def _no_answer(self) -> AssistantMessage:
         """Stands in ``turn_end`` for the answer of a turn that broke before it had one."""
-        return ModelCall(self._state).unsent()
+        return ModelCall(self._state, self._state.model).unsent()

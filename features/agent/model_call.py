@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Literal
 
 import msgspec
@@ -11,9 +11,9 @@ from features.agent.interruption import Interruption, RunStopped
 from features.agent.live_blocks import LiveBlocks
 from features.agent.session_state import SessionState
 from features.contracts.clock import unix_ms
-from features.contracts.events import MessageStart, MessageUpdate
+from features.contracts.events import MessageStart, MessageUpdate, SessionEvent
 from features.contracts.messages import AssistantMessage
-from features.contracts.models import ModelRequest, Provider
+from features.contracts.models import Model, ModelRequest, Provider
 from features.contracts.stream import FailureKind, PartialMessage, StreamDone, StreamEvent, StreamFailed, StreamStarted
 
 __all__ = ["CallFailure", "CallReply", "ModelCall"]
@@ -36,12 +36,16 @@ class CallReply(msgspec.Struct, frozen=True):
 
 
 class ModelCall:
-    """Streams an answer to the listeners, redacted, and ends with one reply whatever the provider does."""
+    """Streams an answer to the listeners, redacted, and ends with one reply whatever the provider does.
 
-    def __init__(self, state: SessionState) -> None:
-        self.model = state.model
+    Args:
+        emit: who is told instead of the session's listeners.
+    """
+
+    def __init__(self, state: SessionState, model: Model, *, emit: Callable[[SessionEvent], None] | None = None) -> None:
+        self.model = model
         self._ids = state.services.ids
-        self._emit = state.listeners.emit
+        self._emit = state.listeners.emit if emit is None else emit
         self._started = False
         self._live = LiveBlocks(state.services.redaction)
         self._partial = PartialMessage(

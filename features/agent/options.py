@@ -1,10 +1,11 @@
 """What a session and its runs can be told."""
 
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
 
-from features.contracts.agent import EntryJournal
+from features.contracts.agent import EntryJournal, Spending
 from features.contracts.models import ThinkingLevel
 from features.contracts.tools import ToolContext
 from features.tools import ToolRegistry
@@ -32,7 +33,8 @@ class AgentSessionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     ``session_id`` None opens the scope's current session and makes one where there is none; ``new`` makes one in any case, called
     ``name``. ``model`` and ``thinking`` serve a session that has none of its own yet. ``chat`` is a sentence about the chat for the system
-    prompt. In ``tool_context`` the session's id is filled in by the factory, and whether an owner speaks by each run.
+    prompt. In ``tool_context`` the session's id is filled in by the factory, and whether an owner speaks by each run. ``keep_verbatim``
+    gives texts that stand word for word in every summary, as they are by then: what is open and must not be forgotten.
     """
 
     scope: str
@@ -45,5 +47,7 @@ class AgentSessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     thinking: ThinkingLevel = "off"
     journal: EntryJournal | None = None
+    spending: Spending | None = None
+    keep_verbatim: Callable[[], Sequence[str]] | None = None
     steering_mode: QueueMode = "one"
     follow_up_mode: QueueMode = "one"

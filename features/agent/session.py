@@ -1,20 +1,25 @@
 """A conversation as its host holds it."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
-from features.agent.context_size import context_tokens
+from features.agent.interruption import Interruption, RunStopped
 from features.agent.loop import AgentRun
+from features.agent.session_compaction import SessionCompaction
 from features.agent.session_state import SessionState
 from features.contracts.agent import Prompt, RunOutcome
-from features.contracts.errors import SessionBusyError
-from features.contracts.events import SessionEvent
+from features.contracts.errors import PumiceError, SessionBusyError, UserMustAct
+from features.contracts.events import CompactionResult, SessionEvent
 from features.contracts.messages import AssistantMessage, CustomMessage, ToolResultMessage, UserMessage
 from features.contracts.models import Model, ThinkingLevel
+from features.contracts.sessions import SessionEntry
 from features.sessions import SessionManager
 
 __all__ = ["AgentSession"]
+
+log = logging.getLogger("pumice.agent")
 
 
 class AgentSession:
@@ -28,6 +33,9 @@ class AgentSession:
         self._state = state
         self._run: AgentRun | None = None
         self._task: asyncio.Task[None] | None = None
+        self._compaction = SessionCompaction(state)
+        self._compacting: tuple[asyncio.Task[CompactionResult], Interruption] | None = None
+        self._stops = 0
         self._closed = False
 
     @property
@@ -55,6 +63,11 @@ class AgentSession:
         return self._run is not None
 
     @property
+    def compacting(self) -> bool:
+        """Whether the session is being summed up between two runs; one that begins meanwhile waits for the end of it."""
+        return self._compacting is not None
+
+    @property
     def queued(self) -> tuple[Prompt, ...]:
         """What waits for a run: steering first, then follow-ups."""
         return (*self._state.queues.steering, *self._state.queues.follow_ups)
@@ -69,9 +82,14 @@ class AgentSession:
         Args:
             when_busy: how to queue while a run is going on; the answer is then None at once, and the message belongs to that run.
 
+        Returns:
+            None also when the session was told to stop before the run could begin.
+
         Raises:
             SessionBusyError: a run is going on and ``when_busy`` is None, or the queue is full.
         """
+        if not await self._compacted():
+            return None
         if self._run is None:
             return await self._outcome(self._begin([prompt], source_ids=(), owner=prompt.owner))
         if when_busy is None:
@@ -93,6 +111,8 @@ class AgentSession:
         Raises:
             SessionBusyError: a run is going on.
         """
+        if not await self._compacted():
+            return None
         if self._run is not None:
             raise SessionBusyError("a run is going on in this session; there is nothing to resume")
         if not self._is_unfinished(failed_too=bool(source_ids)):
@@ -103,12 +123,57 @@ class AgentSession:
         return self._state.queues.take_all()
 
     async def abort(self) -> bool:
-        run = self._run
-        if run is None:
-            return False
-        run.stop.request()
-        await asyncio.shield(run.outcome)
-        return True
+        """Stop what goes on, and what waits for it to begin; False when that is nothing."""
+        self._stops += 1
+        self._compaction.requested = None
+        run, compacting = self._run, self._compacting
+        if compacting is not None:
+            task, stop = compacting
+            stop.request()
+            await asyncio.wait([task])
+        if run is not None:
+            run.stop.request()
+            await asyncio.shield(run.outcome)
+        return run is not None or compacting is not None
+
+    async def compact(self, instructions: str = "") -> CompactionResult | None:
+        """Let notes take the place of the older part of the conversation.
+
+        While a run goes on it is only noted, and the answer is None: it is done before the run's next model call, or when that has ended.
+
+        Args:
+            instructions: what the notes are to look at above all.
+
+        Raises:
+            UserMustAct: there is nothing to sum up, or it is going on, or somebody forbade it, or stopped it.
+            PumiceError: there are no notes to be had; nothing has changed.
+        """
+        if self._run is not None:
+            self._compaction.requested = instructions
+            return None
+        if self._compacting is not None:
+            raise UserMustAct("I am summing up already.")
+        task, stop = self._start_compacting(instructions)
+        try:
+            return await asyncio.shield(task)
+        except RunStopped:
+            raise UserMustAct("Stopped before there was a summary; everything is as it was.") from None
+        except asyncio.CancelledError:
+            stop.request()
+            await asyncio.wait([task])
+            raise
+
+    async def summarise_branch(self, entries: Sequence[SessionEntry], instructions: str = "") -> tuple[str, Any] | None:
+        """Notes on entries that the conversation is about to leave, oldest first: text and details of a branch summary.
+
+        None where nothing was said on them. Cancelling this call stops it. No run may be going on.
+
+        Raises:
+            PumiceError: there are no notes to be had.
+        """
+        return await self._compaction.summarise_branch(
+            entries, self._state.services.choice.first(self.model), Interruption(), instructions=instructions
+        )
 
     async def set_model(self, reference: str) -> None:
         """Use another model from the next model call on, also after a restart.
@@ -129,7 +194,7 @@ class AgentSession:
 
     def context_tokens(self) -> int:
         """Tokens of the present context: the last figure a service gave, plus a quarter of the characters after it."""
-        return context_tokens(self.manager.messages)
+        return self._compaction.tokens()
 
     async def close(self) -> None:
         """Stop what is going on and take no more prompts; may be called twice."""
@@ -141,7 +206,7 @@ class AgentSession:
         """Admit a run. No await between the caller's look at ``_run`` and here, so that two prompts never both get in."""
         if self._closed:
             raise RuntimeError(f"session {self.id} is closed")
-        run = AgentRun(self._state, prompts, source_ids=source_ids, owner=owner, released=self._release)
+        run = AgentRun(self._state, self._compaction, prompts, source_ids=source_ids, owner=owner, released=self._release)
         self._run = run
         self._task = run.start()
         return run
@@ -149,6 +214,33 @@ class AgentSession:
     def _release(self) -> None:
         self._run = None
         self._task = None
+        if self._compaction.requested is not None and not self._closed:
+            self._start_compacting(self._compaction.requested)
+
+    def _start_compacting(self, instructions: str) -> "tuple[asyncio.Task[CompactionResult], Interruption]":
+        """Between two runs; its task is kept here, and whoever asked hears of its end by the event."""
+        if self._closed:
+            raise RuntimeError(f"session {self.id} is closed")
+        stop = Interruption()
+
+        async def compact() -> CompactionResult:
+            stop.bind(asyncio.current_task())
+            try:
+                return await self._compaction.run("manual", self._state.services.choice.first(self.model), stop, instructions=instructions)
+            finally:
+                self._compacting = None
+
+        task = asyncio.create_task(compact(), name=f"compact {self.id}")
+        task.add_done_callback(_looked_at)
+        self._compacting = (task, stop)
+        return self._compacting
+
+    async def _compacted(self) -> bool:
+        """Wait until the session is not being summed up; False when it was told to stop meanwhile."""
+        stops = self._stops
+        while self._compacting is not None:
+            await asyncio.wait([self._compacting[0]])
+        return stops == self._stops
 
     async def _outcome(self, run: AgentRun) -> RunOutcome:
         try:
@@ -166,3 +258,9 @@ class AgentSession:
         if isinstance(last, AssistantMessage):
             return bool(self._state.transcript.unanswered_calls()) or (failed_too and last.stop_reason == "error")
         return isinstance(last, UserMessage | ToolResultMessage | CustomMessage)
+
+
+def _looked_at(task: "asyncio.Task[CompactionResult]") -> None:
+    """An end that nobody waits for was told by its event and is in the log; only a defect is not."""
+    if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, PumiceError | RunStopped):
+        log.error("compaction broke", exc_info=error)

@@ -6,12 +6,14 @@ from random import Random
 import msgspec
 
 from features.agent.listeners import Listeners
+from features.agent.model_choice import ModelChoice, RestingModels
 from features.agent.options import AgentSessionOptions, RetryOptions
 from features.agent.prompt_queues import PromptQueues
 from features.agent.redaction import Redaction
 from features.agent.session import AgentSession
 from features.agent.session_state import ModelSource, SessionServices, SessionState
 from features.agent.transcript import Transcript
+from features.compaction import CompactionOptions, Compactor
 from features.contracts.clock import Clock
 from features.contracts.errors import UserMustAct
 from features.contracts.events import QueueUpdate
@@ -29,6 +31,7 @@ class AgentSessionFactory:
 
     Args:
         max_turns: turns that a run takes at most without a word from a person.
+        fallbacks: models to ask while a session's own is not to be had, the first choice first.
     """
 
     def __init__(
@@ -43,6 +46,8 @@ class AgentSessionFactory:
         random: Random,
         retry: RetryOptions | None = None,
         max_turns: int = 100,
+        compaction: CompactionOptions | None = None,
+        fallbacks: tuple[str, ...] = (),
     ) -> None:
         self._store = store
         self._services = SessionServices(
@@ -54,6 +59,8 @@ class AgentSessionFactory:
             random=random,
             retry=RetryOptions() if retry is None else retry,
             max_turns=max_turns,
+            compactor=Compactor(compaction),
+            choice=ModelChoice(models.resolve, fallbacks, RestingModels(clock)),
         )
 
     async def create(self, options: AgentSessionOptions) -> AgentSession:
@@ -88,6 +95,8 @@ class AgentSessionFactory:
             thinking=thinking,
             queues=PromptQueues(steering_mode=options.steering_mode, follow_up_mode=options.follow_up_mode, changed=queues_changed),
             listeners=listeners,
+            spending=options.spending,
+            keep_verbatim=options.keep_verbatim,
         )
         return AgentSession(state, notices=notices)
 

@@ -1,15 +1,18 @@
 """What a session and its runs share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
 from features.agent.listeners import Listeners
+from features.agent.model_choice import ModelChoice
 from features.agent.options import RetryOptions
 from features.agent.prompt_queues import PromptQueues
 from features.agent.redaction import Redaction
 from features.agent.transcript import Transcript
+from features.compaction import Compactor
+from features.contracts.agent import Spending
 from features.contracts.clock import Clock
 from features.contracts.models import Model, Provider, ThinkingLevel
 from features.contracts.tools import ToolContext
@@ -39,11 +42,16 @@ class SessionServices:
     random: Random
     retry: RetryOptions
     max_turns: int
+    compactor: Compactor
+    choice: ModelChoice
 
 
 @dataclass(slots=True, kw_only=True)
 class SessionState:
-    """One conversation between and during its runs. A change of ``model`` or ``thinking`` counts from the next model call."""
+    """One conversation between and during its runs. A change of ``model`` or ``thinking`` counts from the next model call.
+
+    ``overhead`` is the size of system prompt and tools at the last model call, in tokens.
+    """
 
     services: SessionServices
     transcript: Transcript
@@ -54,3 +62,6 @@ class SessionState:
     thinking: ThinkingLevel
     queues: PromptQueues
     listeners: Listeners
+    spending: Spending | None = None
+    keep_verbatim: Callable[[], Sequence[str]] | None = None
+    overhead: int = 0

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -9,7 +10,7 @@ from features.contracts.agent import EntryJournal
 from features.contracts.database import Transaction
 from features.contracts.messages import AssistantMessage, CustomMessage, ToolCall, ToolResultMessage, UserMessage
 from features.contracts.models import Model, ThinkingLevel
-from features.contracts.sessions import ModelChangeEntry, SessionEntry, ThinkingLevelChangeEntry, TransactionWork
+from features.contracts.sessions import CompactionEntry, ModelChangeEntry, SessionEntry, ThinkingLevelChangeEntry, TransactionWork
 from features.sessions import SessionManager
 
 __all__ = ["NewMessage", "Transcript"]
@@ -80,6 +81,19 @@ class Transcript:
     async def set_name(self, name: str) -> None:
         async with self._writing:
             await self.manager.set_name(name)
+
+    async def compact(
+        self, summary: str, *, first_kept_entry_id: str, tokens_before: int, since: str, details: Any, from_hook: bool
+    ) -> CompactionEntry:
+        async with self._writing:
+            return await self.manager.compact(
+                summary,
+                first_kept_entry_id=first_kept_entry_id,
+                tokens_before=tokens_before,
+                since=since,
+                details=details,
+                from_hook=from_hook,
+            )
 
     def unanswered_calls(self) -> list[ToolCall]:
         """The calls at the end of the branch that have no result, as a crash leaves them behind."""

@@ -1,15 +1,15 @@
 """What a session is told and what a run comes to."""
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
-from features.contracts.messages import ImageBlock, Usage
+from features.contracts.messages import AssistantMessage, ImageBlock, Usage
 from features.contracts.sessions import SessionEntry, TransactionWork
 from features.contracts.stream import FailureKind
 
-__all__ = ["EntryJournal", "Prompt", "RunFailure", "RunOutcome"]
+__all__ = ["EntryJournal", "Prompt", "RunFailure", "RunOutcome", "Spending"]
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,3 +52,16 @@ EntryJournal = Callable[[str, SessionEntry, tuple[str, ...]], TransactionWork | 
 What it returns joins the transaction that stores the entry. The host writes its own books this way: a prompt's messages are marked as
 consumed, and an answer is in the outbox, in the same commit as the entry itself.
 """
+
+
+class Spending(Protocol):
+    """What a session may spend. Contract.
+
+    - ``refusal`` is asked before every model call; a text, in words for the person, forbids the call.
+    - ``charge`` gets every call whose answer is no entry of the session (a summary), also one that failed, and returns when it is on the
+      disk. The others are counted by the journal, together with their entry.
+    """
+
+    async def refusal(self) -> str | None: ...
+
+    async def charge(self, message: AssistantMessage) -> None: ...

@@ -14,10 +14,15 @@ __all__ = [
     "AgentEnd",
     "AgentSettled",
     "AgentStart",
+    "CompactionEnd",
+    "CompactionReason",
+    "CompactionResult",
+    "CompactionStart",
     "ExtensionError",
     "MessageEnd",
     "MessageStart",
     "MessageUpdate",
+    "ModelFallback",
     "QueueUpdate",
     "RetryEnd",
     "RetryStart",
@@ -28,6 +33,9 @@ __all__ = [
     "TurnEnd",
     "TurnStart",
 ]
+
+
+CompactionReason = Literal["manual", "threshold", "overflow"]
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -121,6 +129,44 @@ class RetryEnd(_Event, frozen=True, kw_only=True, tag="retry_end"):
     final_error: str | None = None
 
 
+class CompactionStart(_Event, frozen=True, kw_only=True, tag="compaction_start"):
+    """The older part of the conversation is being summed up. Comes within a run or, when a person asked for it, between two."""
+
+    reason: CompactionReason
+
+
+class CompactionResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """``tokens_after`` is an estimate, without system prompt and tools. ``from_extension``: an extension wrote the summary."""
+
+    summary: str
+    first_kept_entry_id: str
+    tokens_before: int
+    tokens_after: int
+    details: Any = None
+    from_extension: bool = False
+
+
+class CompactionEnd(_Event, frozen=True, kw_only=True, tag="compaction_end"):
+    """``result`` is what has been stored by now; None where it failed (``error_message``) or was stopped (``aborted``).
+
+    ``will_retry``: the call that was too long for the model is made again.
+    """
+
+    reason: CompactionReason
+    result: CompactionResult | None = None
+    aborted: bool = False
+    will_retry: bool = False
+    error_message: str | None = None
+
+
+class ModelFallback(_Event, frozen=True, kw_only=True, tag="model_fallback"):
+    """Another model answers, because the one before it does not. References are ``provider/id``; ``reason`` is the kind of failure."""
+
+    from_model: str
+    to_model: str
+    reason: str
+
+
 class ExtensionError(_Event, frozen=True, kw_only=True, tag="extension_error"):
     extension: str
     event: str
@@ -142,5 +188,8 @@ SessionEvent = (
     | QueueUpdate
     | RetryStart
     | RetryEnd
+    | CompactionStart
+    | CompactionEnd
+    | ModelFallback
     | ExtensionError
 )

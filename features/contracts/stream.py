@@ -38,11 +38,24 @@ __all__ = [
 ]
 
 FailureKind = Literal[
-    "auth", "billing", "rate_limit", "overloaded", "server", "network", "overflow", "refused", "invalid", "unknown", "turn_limit", "storage"
+    "auth",
+    "billing",
+    "rate_limit",
+    "overloaded",
+    "server",
+    "network",
+    "overflow",
+    "refused",
+    "invalid",
+    "unknown",
+    "turn_limit",
+    "budget",
+    "storage",
 ]
 """Who is at fault. ``rate_limit``, ``overloaded``, ``server`` and ``network`` are worth a retry; the others are not.
 
-``turn_limit`` (a run needed more turns than it may take) and ``storage`` (an entry could not be kept) are never a provider's.
+``turn_limit`` (a run needed more turns than it may take), ``budget`` (the chat has spent what it may) and ``storage`` (an entry could not
+be kept) are never a provider's.
 """
 
 
