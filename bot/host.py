@@ -189,7 +189,7 @@ class Host:
         )  # fmt: skip
         self.conversations = Conversations(
             ConversationServices(
-                inbox=self.inbox, outbox=self.outbox, settings=self._settings, opener=opener, channels=self.channels,
+                inbox=self.inbox, outbox=self.outbox, settings=self._settings, opener=opener, transfer=transfer, channels=self.channels,
                 attachments=Attachments(workspaces, self._uploads, clock), commands=self.commands, context=self._command_context(),
                 usage=self._usage, publish=self.events.publish, clock=clock, ids=ids,
             ),

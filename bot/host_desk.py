@@ -155,7 +155,7 @@ class HostDesk:
             return False
         address = Address.parse(summary.scope)
         if self.knows(address):
-            await self._conversations.get(address).delete_session(session_id)
+            await self._conversations.get(address).moves.delete(session_id)
             return True
         return await self._store.delete(session_id)
 

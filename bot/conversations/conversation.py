@@ -12,6 +12,7 @@ from bot.conversations.gathering import Gathering
 from bot.conversations.pending import Pending
 from bot.conversations.runs import Runs
 from bot.conversations.services import ConversationServices
+from bot.conversations.session_moves import SessionMoves
 from bot.conversations.session_seat import SessionSeat
 from bot.conversations.summing_up import SummingUp
 from bot.conversations.turn import Turn
@@ -24,11 +25,10 @@ from bot.delivery.outbox import CutRun
 from bot.delivery.wording import STOPPED
 from bot.settings import ChatSettings
 from features.agent import AgentSession
-from features.contracts.chat import Address, Button
+from features.contracts.chat import Address, Button, OutboundFile
 from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyError
 from features.contracts.events import SessionEvent
 from features.contracts.models import ThinkingLevel
-from features.contracts.sessions import SessionSummary
 
 __all__ = ["Conversation", "ConversationStatus", "StopReport"]
 
@@ -83,6 +83,7 @@ class Conversation:
         self._runs = Runs(address, services, self._errands, ended=self._run_ended)
         self._summing_up = SummingUp(address, services, self._tell)
         self._seat = SessionSeat(address, services.opener, self._runs.books, opened=self._opened, heard=self._heard)
+        self.moves = SessionMoves(address, services, self._seat, self._runs, halt=self._halt, again=self._answer_again)
         self._unfinished: deque[tuple[UnfinishedTurn, CutRun]] = deque()
         self._actor: asyncio.Task[None] | None = None
         self._preparing: asyncio.Task[None] | None = None
@@ -307,46 +308,30 @@ class Conversation:
 
     # What commands and the host ask of a conversation
 
-    async def say(self, text: str, *, buttons: Sequence[Sequence[Button]] = (), answers: Sequence[str] = ()) -> None:
+    async def say(
+        self,
+        text: str,
+        *,
+        buttons: Sequence[Sequence[Button]] = (),
+        files: Sequence[OutboundFile] = (),
+        answers: Sequence[str] = (),
+    ) -> None:
         """Put a text into the chat; within a command the first one answers it."""
-        await self._voice.say(text, buttons=buttons, answers=answers)
+        await self._voice.say(text, buttons=buttons, files=files, answers=answers)
 
     async def session(self) -> AgentSession:
         """The session of this address, opened or made if need be."""
         self.last_used = self._services.clock.monotonic()
         return await self._seat.get()
 
-    async def new_session(self, name: str = "") -> str:
-        """Begin a fresh session, after stopping the run; returns its id."""
-        await self.stop()
-        return (await self._seat.start_new(name)).id
-
-    async def resume_session(self, session_id: str) -> str:
-        """Go back to one of this address's sessions, by its id or a unique beginning of it; returns its name.
-
-        Raises:
-            UserMustAct: there is none, or more than one.
-        """
-        await self.stop()
-        return (await self._seat.switch(session_id)).name
-
-    async def delete_session(self, session_id: str) -> None:
-        """Delete one of this address's sessions for good, after stopping the run if it is the one at work.
-
-        Raises:
-            UserMustAct: there is none, or more than one.
-        """
-        found = await self._seat.find(session_id)
-        if self._seat.current is not None and self._seat.current.id == found.id:
-            await self.stop()
-        await self._seat.delete(found.id)
-
-    async def list_sessions(self) -> list[SessionSummary]:
-        return await self._seat.list()
-
     async def stop(self) -> StopReport:
         """Stop what is going on, at once; what waits is kept and answered next."""
         kept = self._waiting
+        moving = self.moves.cancel()
+        return StopReport(was_running=await self._halt() or moving, kept=kept)
+
+    async def _halt(self) -> bool:
+        """Stop the run and what is being prepared for one; whether there was anything to stop."""
         session = self._seat.current
         was_running = self._runs.active or self._preparing is not None or (session is not None and session.compacting)
         if self._preparing is not None:
@@ -354,7 +339,11 @@ class Conversation:
         await self._runs.halt()
         if session is not None and session.compacting:
             await session.abort()
-        return StopReport(was_running=was_running, kept=kept)
+        return was_running
+
+    async def _answer_again(self, session: AgentSession, owner: bool) -> None:
+        """Start a run without a new prompt; its answer answers the command that asked for it."""
+        self._runs.again(session, self._voice.hand_over(), await self.settings(), owner=owner)
 
     @property
     def _waiting(self) -> int:
@@ -395,9 +384,6 @@ class Conversation:
             PumiceError: nothing was summed up; the text is for the person.
         """
         return await self._summing_up.compact(await self._seat.get(), instructions)
-
-    async def rename(self, text: str) -> None:
-        await (await self._seat.get()).set_name(text)
 
     async def settings(self) -> ChatSettings:
         """The place's settings as they are now."""

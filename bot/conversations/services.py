@@ -17,6 +17,7 @@ from features.contracts.clock import Clock
 from features.contracts.events import SessionEvent
 from features.contracts.messages import AssistantMessage
 from features.contracts.sessions import TransactionWork
+from features.sessions import SessionTransfer
 from features.usage import UsageLedger
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
     outbox: Outbox
     settings: SettingsStore
     opener: SessionOpener
+    transfer: SessionTransfer
     channels: Mapping[str, ChatChannel]
     attachments: Attachments
     commands: CommandRegistry[Any]

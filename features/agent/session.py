@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from features.agent.interruption import Interruption, RunStopped
 from features.agent.loop import AgentRun
-from features.agent.session_compaction import SessionCompaction
+from features.agent.session_compaction import SessionCompaction, tell_extensions
+from features.agent.session_moves import SessionMoves
 from features.agent.session_state import SessionState
 from features.contracts.agent import Prompt, RunOutcome
 from features.contracts.errors import PumiceError, SessionBusyError, UserMustAct
@@ -34,6 +35,7 @@ class AgentSession:
         self._run: AgentRun | None = None
         self._task: asyncio.Task[None] | None = None
         self._compaction = SessionCompaction(state)
+        self.moves = SessionMoves(state, tell=lambda event: tell_extensions(state, event), stop=self.abort, summarise=self.summarise_branch)
         self._compacting: tuple[asyncio.Task[CompactionResult], Interruption] | None = None
         self._stops = 0
         self._closed = False
@@ -189,6 +191,44 @@ class AgentSession:
         await self._state.transcript.set_thinking(level)
         self._state.thinking = level
 
+    async def move_to(self, entry_id: str | None, *, summarise: bool = False, instructions: str = "", label: str | None = None) -> None:
+        """Go on from another entry; see ``SessionMoves``."""
+        await self.moves.move_to(entry_id, summarise=summarise, instructions=instructions, label=label)
+
+    async def undo(self) -> str:
+        """Take back what a person said last and what came of it; gives that text.
+
+        Raises:
+            UserMustAct: there is nothing to take back, or an extension does not allow it.
+        """
+        return await self.moves.undo()
+
+    async def retry(self, *, owner: bool = False) -> RunOutcome | None:
+        """Answer anew what a person said last; the answer that was given stays in the tree.
+
+        Raises:
+            UserMustAct: there is nothing to answer again, or an extension does not allow it.
+        """
+        await self.moves.rewind()
+        return await self.resume(owner=owner)
+
+    async def fork(self, entry_id: str | None = None) -> str:
+        """Make a session of its own out of the branch up to an entry, None for all of it; gives its id.
+
+        Raises:
+            KeyError: there is no such entry.
+            UserMustAct: there is nothing to fork, or an extension does not allow it.
+        """
+        return await self.moves.fork(entry_id)
+
+    async def label(self, entry_id: str, name: str) -> None:
+        """Name an entry; an empty name takes it away.
+
+        Raises:
+            KeyError: there is no such entry.
+        """
+        await self._state.transcript.set_label(entry_id, name)
+
     async def set_name(self, name: str) -> None:
         await self._state.transcript.set_name(name)
 
@@ -206,6 +246,8 @@ class AgentSession:
         """Admit a run. No await between the caller's look at ``_run`` and here, so that two prompts never both get in."""
         if self._closed:
             raise RuntimeError(f"session {self.id} is closed")
+        if self.moves.going_on:
+            raise SessionBusyError("the conversation is on its way to another place of its tree; say it again in a moment")
         run = AgentRun(self._state, self._compaction, prompts, source_ids=source_ids, owner=owner, released=self._release)
         self._run = run
         self._task = run.start()

@@ -21,13 +21,14 @@ from features.contracts.sessions import (
     SessionStore,
     ThinkingLevelChangeEntry,
     TransactionWork,
+    TreeNode,
 )
 from features.sessions.codec import well_formed
 from features.sessions.context import BranchContext
 from features.sessions.entry_ids import fresh_entry_id
 from features.sessions.fork import forked_lines
 from features.sessions.timestamps import iso_text
-from features.sessions.tree import EntryTree, TreeNode
+from features.sessions.tree import EntryTree
 
 __all__ = ["SessionManager"]
 
@@ -216,10 +217,10 @@ class SessionManager:
             await self._append([entry])
             return entry.id
 
-    async def fork(self, entry_id: str | None) -> str:
+    async def fork(self, scope: str, entry_id: str | None) -> str:
         """Make a session of its own out of the branch that ends in ``entry_id``, with the names of its entries; gives the session's id.
 
-        It is stored in the same scope and is not the current one there. None forks from before the first entry.
+        It is stored in ``scope`` and is not the current one there. None forks from before the first entry.
 
         Raises:
             KeyError: there is no such entry, or the session has been deleted.
@@ -229,10 +230,8 @@ class SessionManager:
         )
         async with self._changing:
             path = [] if entry_id is None else self.branch(entry_id)
-            lines, summary = await self._store.lines(self.id), await self._store.summary(self.id)
-            if summary is None:
-                raise KeyError(self.id)
-            await self._store.take_in(summary.scope, header.id, forked_lines(well_formed(header), path, lines, self.labels, ids=self._ids))
+            lines = await self._store.lines(self.id)
+            await self._store.take_in(scope, header.id, forked_lines(well_formed(header), path, lines, self.labels, ids=self._ids))
         return header.id
 
     def newest_first(self) -> Iterator[SessionEntry]:

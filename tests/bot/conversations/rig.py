@@ -30,7 +30,7 @@ from features.contracts.messages import UserMessage, message_text
 from features.contracts.models import Model
 from features.contracts.testing import FakeClock, sequential_ids
 from features.processes import SecretRedactor
-from features.sessions import DatabaseSessionStore
+from features.sessions import DatabaseSessionStore, SessionTransfer
 from features.storage import Database
 from features.system_prompt import SystemPromptBuilder
 from features.tools import ToolRegistry
@@ -101,6 +101,7 @@ class Rig:
                     post=self.outbox.post,
                     spending=lambda place, zone: PlaceSpending(usage, place, zone, clock=clock, budget_usd=budget),
                 ),
+                transfer=SessionTransfer(self.store, originals=folder / "damaged", clock=clock, ids=ids),
                 channels=channels,
                 attachments=Attachments(workspaces, UploadStore(folder / "uploads"), clock),
                 commands=registry,

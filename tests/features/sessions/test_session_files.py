@@ -84,7 +84,7 @@ async def test_sessions_that_begin_in_a_file_lie_beside_it(tmp_path: Path) -> No
         manager = await opened(store)
         first = await append_message(manager, user("one"))
         await manager.set_label(first, "start")
-        forked = await manager.fork(first)
+        forked = await manager.fork("console:main", first)
         await store.make_current("console:main", forked)
 
         other = await opened(store)
