@@ -18,6 +18,7 @@ from features.contracts.clock import Clock
 from features.contracts.events import SessionEvent
 from features.contracts.messages import AssistantMessage
 from features.contracts.sessions import TransactionWork
+from features.sessions import SessionTransfer
 from features.skills import SkillCatalog
 from features.usage import UsageLedger
 
@@ -35,6 +36,7 @@ class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
     questions: Questions
     settings: SettingsStore
     opener: SessionOpener
+    transfer: SessionTransfer
     channels: Mapping[str, ChatChannel]
     attachments: Attachments
     commands: CommandRegistry[Any]

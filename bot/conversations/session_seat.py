@@ -135,6 +135,10 @@ class SessionOpener:
             )
         )
 
+    def scratch(self, place: Address) -> Path:
+        """The folder of a place for files that nobody will ask for much later."""
+        return self._workspaces.scratch(place)
+
     def _ready_folder(self, place: Address) -> Path:
         """The place's folder, without the full outputs that nobody will ask for any more."""
         folder = self._workspaces.folder(place)

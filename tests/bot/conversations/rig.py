@@ -36,7 +36,7 @@ from features.contracts.testing import FakeClock, sequential_ids
 from features.extensions import ExtensionCatalogue, ExtensionChoices, ExtensionLoader
 from features.memory import Memory
 from features.processes import SecretRedactor
-from features.sessions import DatabaseSessionStore
+from features.sessions import DatabaseSessionStore, SessionTransfer
 from features.skills import SkillCatalog
 from features.storage import Database
 from features.system_prompt import SystemPromptBuilder
@@ -122,6 +122,7 @@ class Rig:
                     built_in=[self.approvals.extension()],
                     spending=lambda place, zone: PlaceSpending(usage, place, zone, clock=clock, budget_usd=budget),
                 ),
+                transfer=SessionTransfer(self.store, originals=folder / "damaged", clock=clock, ids=ids),
                 channels=channels,
                 attachments=Attachments(workspaces, UploadStore(folder / "uploads"), clock),
                 commands=registry,
