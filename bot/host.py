@@ -44,6 +44,7 @@ from bot.host_parts import (
     make_processes,
     make_sessions,
     make_tools,
+    webhooks_of,
 )
 from bot.http.auth import load_or_create_token
 from bot.http.events import EventHub
@@ -246,7 +247,7 @@ class Host:
         http = self.config.http
         server = HttpServer(
             self.desk, token=token, data_dir=self.config.host.data_dir, clock=self._clock,
-            host=http.host, port=http.port, public_url=http.public_url,
+            host=http.host, port=http.port, public_url=http.public_url, webhooks=webhooks_of(self.channels.values()),
         )  # fmt: skip
         self._http = await stack.enter_async_context(server)
 

@@ -4,16 +4,19 @@ import os
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from random import Random
+from typing import TYPE_CHECKING
 
 from bot.config import Config
+from bot.config.chat_sections import SlackSection
 from bot.config.host_sections import HookSection
 from bot.settings import ChatSettings
 from bot.zones import machine_zone
 from channels.web import UploadStore, WebChannel
 from features.agent import AgentSessionFactory, RetryOptions
-from features.contracts.chat import ChatChannel, ChatSender
+from features.contracts.chat import ChatChannel, ChatSender, WebhookChannel
 from features.contracts.clock import Clock
 from features.contracts.database import Database
+from features.contracts.errors import OperatorMustAct
 from features.contracts.processes import ProcessSpawnHook, SecretRedactor
 from features.contracts.sessions import SessionStore
 from features.extensions import ExtensionCatalogue, ExtensionChoices, ExtensionLoader
@@ -22,6 +25,10 @@ from features.models import ModelOverride, ModelRegistry, ProviderConfig
 from features.processes import ProcessPolicyOptions, ProcessRunner, ProcessSpawnPolicy
 from features.system_prompt import SystemPromptBuilder
 from features.tools import ToolOptions, ToolRegistry
+
+if TYPE_CHECKING:
+    from channels.slack import SlackOptions
+    from channels.telegram import TelegramOptions
 
 __all__ = [
     "BUILT_IN",
@@ -34,6 +41,7 @@ __all__ = [
     "make_processes",
     "make_sessions",
     "make_tools",
+    "webhooks_of",
 ]
 
 _MODEL_CALLS_AT_ONCE = 256
@@ -168,18 +176,48 @@ def make_channels(
         if not isinstance(name, str):
             channels[name.name] = name
         elif name == "telegram":
-            from channels.telegram import TelegramChannel, TelegramOptions
+            from channels.telegram import TelegramChannel
 
-            assert section.telegram.token is not None
-            options = TelegramOptions(
-                token=section.telegram.token,
-                api_url=section.telegram.api_url,
-                max_sends_per_second=section.telegram.max_sends_per_second,
-            )
-            channels[name] = TelegramChannel(options, clock=clock, random=random)
+            channels[name] = TelegramChannel(_telegram_options(config), clock=clock, random=random)
+        elif name == "slack":
+            from channels.slack import SlackChannel
+
+            channels[name] = SlackChannel(_slack_options(section.slack), clock=clock, random=random)
         else:
             channels[name] = WebChannel(name, uploads=uploads, clock=clock)
     return channels
+
+
+def webhooks_of(channels: Iterable[ChatChannel]) -> dict[str, WebhookChannel]:
+    """The channels whose platforms call this host, by path."""
+    return {path: channel for channel in channels if isinstance(channel, WebhookChannel) and (path := channel.webhook_path) is not None}
+
+
+def _telegram_options(config: Config) -> "TelegramOptions":
+    from channels.telegram import TelegramOptions, WebhookAddress
+
+    section = config.channels.telegram
+    if section.token is None:
+        raise OperatorMustAct("the telegram channel is wanted, and channels.telegram.token is not set. Set it.")
+    webhook = None
+    if section.mode == "webhook":
+        assert section.webhook_secret is not None  # the configuration was refused without one
+        webhook = WebhookAddress(f"{config.http.public_url.rstrip('/')}/telegram/webhook", section.webhook_secret)
+    return TelegramOptions(token=section.token, api_url=section.api_url, max_sends_per_second=section.max_sends_per_second, webhook=webhook)
+
+
+def _slack_options(section: SlackSection) -> "SlackOptions":
+    from channels.slack import SlackOptions
+
+    if section.bot_token is None:
+        raise OperatorMustAct("the slack channel is wanted, and channels.slack.bot_token is not set. Set it.")
+    return SlackOptions(
+        bot_token=section.bot_token,
+        app_token=section.app_token or "",
+        signing_secret=section.signing_secret or "",
+        mode=section.mode,
+        api_url=section.api_url,
+    )
 
 
 def _enabled(config: Config) -> list[str]:
@@ -188,4 +226,6 @@ def _enabled(config: Config) -> list[str]:
         enabled.append("web")
     if config.channels.telegram.token is not None:
         enabled.append("telegram")
+    if config.channels.slack.bot_token is not None:
+        enabled.append("slack")
     return enabled

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from urllib.parse import urlsplit
 
+from bot.config.chat_sections import SlackSection, TelegramSection
 from bot.config.config import Config
 from bot.config.errors import ConfigurationError
 from bot.config.host_sections import HookSection
@@ -113,8 +114,33 @@ def _check_channels(config: Config) -> None:
     channels = config.channels
     _check_url("channels.telegram.api_url", channels.telegram.api_url, ("http", "https"))
     _check_url("channels.slack.api_url", channels.slack.api_url, ("http", "https"))
-    if channels.telegram.token is not None and channels.telegram.mode == "webhook" and channels.telegram.webhook_secret is None:
+    _check_telegram_webhook(channels.telegram, config.http.public_url)
+    _check_slack(channels.slack)
+
+
+def _check_telegram_webhook(telegram: TelegramSection, public_url: str) -> None:
+    if telegram.token is None or telegram.mode != "webhook":
+        return
+    if telegram.webhook_secret is None:
         raise ConfigurationError("channels.telegram.webhook_secret is missing; without it anybody could forge updates. Set it.")
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,256}", telegram.webhook_secret):
+        raise ConfigurationError("channels.telegram.webhook_secret may hold only letters, digits, _ and -, at most 256 of them.")
+    if not public_url:
+        raise ConfigurationError("http.public_url is missing; Telegram calls there in webhook mode. Set it to this host's https address.")
+
+
+def _check_slack(slack: SlackSection) -> None:
+    if slack.bot_token is None:
+        if slack.app_token is not None or slack.signing_secret is not None:
+            raise ConfigurationError('channels.slack.bot_token is missing. Set it, for example to "env:SLACK_BOT_TOKEN".')
+        return
+    if slack.mode == "socket" and slack.app_token is None:
+        raise ConfigurationError(
+            "channels.slack.app_token is missing; Socket Mode needs one with the scope connections:write. "
+            'Set it, or set channels.slack.mode = "http".'
+        )
+    if slack.mode == "http" and slack.signing_secret is None:
+        raise ConfigurationError("channels.slack.signing_secret is missing; without it anybody could forge events. Set it.")
 
 
 def _check_services(config: Config) -> None:
@@ -185,13 +211,10 @@ def warnings_of(config: Config) -> Iterator[str]:
 
 def _switched_on_for_later(config: Config) -> Iterator[tuple[str, str]]:
     """Keys of features that come later, each with the feature's name."""
-    slack = config.channels.slack
     for name, provider in config.providers.items():
         if provider.kind not in SERVED_PROVIDER_KINDS:
             yield f"providers.{name}.kind", f"provider of the kind {provider.kind!r}"
     later: tuple[tuple[str, object, str], ...] = (
-        ("channels.slack.bot_token", slack.bot_token or slack.app_token, "Slack"),
-        ("channels.telegram.mode", config.channels.telegram.mode == "webhook", "Telegram webhook (it polls instead)"),
         ("models.fallbacks", config.models.fallbacks, "fallback models"),
         ("models.budget_usd_per_day", config.models.budget_usd_per_day, "budget (see what is spent with /usage)"),
         ("heartbeat.every_minutes", config.heartbeat.every_minutes, "heartbeat"),

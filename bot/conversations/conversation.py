@@ -9,6 +9,7 @@ import msgspec
 
 from bot.conversations.command_desk import CommandDesk, defect_text
 from bot.conversations.gathering import Gathering
+from bot.conversations.overheard import overheard_note
 from bot.conversations.pending import Pending
 from bot.conversations.runs import Runs
 from bot.conversations.services import ConversationServices
@@ -191,12 +192,14 @@ class Conversation:
 
     async def _take(self, turn: Turn) -> None:
         stored = turn.messages[0]
-        if stored.message.kind == "edit":
+        if stored.message.kind in ("edit", "deletion"):
             await self._edit(stored)
         elif (parsed := self._commands.parse(stored)) is not None:
             await self._commands.act_in_turn(stored, *parsed)
         elif (near := self._commands.mistyped(stored)) is not None:
             await self.say(f"There is no such command. Did you mean /{near}?", answers=turn.ids)
+        elif turn.withdrawn:
+            await self._services.inbox.close_without_answer(turn.ids, skipped=True)
         elif turn.empty:
             await self.say(_NOTHING_TO_READ, answers=turn.ids)
         elif self._runs.active:
@@ -237,8 +240,10 @@ class Conversation:
 
     async def _make_ready(self, turn: Turn) -> None:
         session = await self._seat.get()
+        channel = self._services.channels[self.address.channel]
+        if (note := await overheard_note(channel, self._services.inbox, turn)) is not None:
+            turn.notes.append(note)
         if turn.fetched is None and turn.attachments:
-            channel = self._services.channels[self.address.channel]
             turn.fetched = await self._services.attachments.fetch(turn, channel, vision="image" in session.model.input)
             for problem in turn.fetched.problems:
                 await self.say(problem)

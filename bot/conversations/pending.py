@@ -72,12 +72,13 @@ class Pending:
             what is to be dealt with like a message: a correction for the run, or an edit of something that was never said to us.
         """
         found = await self._inbox.find(self._address, edit.message.ref) if edit.message.ref is not None else None
-        if found is None or found[1] == "skipped":
+        deleted = edit.message.kind == "deletion"
+        if not deleted and (found is None or found[1] == "skipped"):
             return Turn([as_message(edit)])
-        original, _ = found
-        if original.message.text == edit.message.text:
+        if found is None or found[1] == "skipped" or (not deleted and found[0].message.text == edit.message.text):
             await self._inbox.close_without_answer((edit.id,), skipped=True)
             return None
+        original, _ = found
         changed = next((changed for turn in self.held if (changed := turn.edit(edit)) is not None), None)
         if changed is not None:
             await self._inbox.replace(changed)

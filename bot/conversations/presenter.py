@@ -90,6 +90,8 @@ class Presenter:
             self._closed = True
             if self._timer is not None:
                 self._timer.cancel()
+            if self._stream and self._allowed and self._answers:  # whatever the view can still show needs no edit afterwards
+                self._view.show("\n\n".join(self._answers))
             self._left = await self._view.close()
         return self._left
 

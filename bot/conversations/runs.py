@@ -68,7 +68,7 @@ class Runs:
     def resume(self, session: AgentSession, unfinished: UnfinishedTurn, cut: CutRun, settings: ChatSettings) -> None:
         """Go on with what an earlier process left unfinished; no run may be active."""
         start = RunStart(
-            reply_to=unfinished.reply_to if unfinished.group else None,
+            reply_to=unfinished.reply_to,
             run_id=self._services.ids(),
             answers=unfinished.message_ids,
             draft=cut.draft,

@@ -51,7 +51,7 @@ class Turn:
     @property
     def reply_to(self) -> str | None:
         """In a group an answer says whom it answers."""
-        return self.first.ref if self.first.group else None
+        return self.first.under or (self.first.ref if self.first.group else None)
 
     @property
     def attachments(self) -> list[tuple[StoredMessage, Attachment]]:
@@ -60,6 +60,11 @@ class Turn:
     @property
     def empty(self) -> bool:
         return not any(stored.message.text.strip() or stored.message.attachments for stored in self.messages)
+
+    @property
+    def withdrawn(self) -> bool:
+        """Whether all of it was taken back before anybody looked at it."""
+        return self.empty and bool(self.edits)
 
     def joins(self, stored: StoredMessage) -> None:
         self.messages.append(stored)
@@ -74,10 +79,15 @@ class Turn:
         self.fetched = None
 
     def edit(self, edit: StoredMessage) -> StoredMessage | None:
-        """Put an edit's text in place of the one it changes; None if that message is not among these."""
+        """Put an edit's text in place of the one it changes, or take a deleted one back; None if that message is not among these."""
         for index, stored in enumerate(self.messages):
             if stored.message.ref is not None and stored.message.ref == edit.message.ref:
-                changed = msgspec.structs.replace(stored, message=msgspec.structs.replace(stored.message, text=edit.message.text))
+                text, deleted = edit.message.text, edit.message.kind == "deletion"
+                message = msgspec.structs.replace(stored.message, text="" if deleted else text)
+                if deleted:
+                    message = msgspec.structs.replace(message, attachments=())
+                    self.fetched = None
+                changed = msgspec.structs.replace(stored, message=message)
                 self.messages[index] = changed
                 self.edits.append(edit.id)
                 return changed
@@ -108,6 +118,9 @@ class Turn:
         return f"{messages[0].sender.name}: {text}" if messages[0].group else text
 
 
+_CORRECTED = "(I have corrected my earlier message. It now reads:)"
+
+
 def as_message(edit: StoredMessage) -> StoredMessage:
     """An edit as if it had been said anew."""
     return msgspec.structs.replace(edit, message=msgspec.structs.replace(edit.message, kind="message"))
@@ -116,11 +129,14 @@ def as_message(edit: StoredMessage) -> StoredMessage:
 def correction(edit: StoredMessage) -> Turn:
     """An edit of something that the run has taken in already, as a message of its own."""
     turn = Turn([as_message(edit)])
-    turn.notes.append("(I have corrected my earlier message. It now reads:)")
+    deleted = edit.message.kind == "deletion"
+    turn.notes.append("(I have deleted this message of mine; take it as not said:)" if deleted else _CORRECTED)
     return turn
 
 
 def late_edit_note(edit: StoredMessage) -> str:
     """An edit of something that was answered already, for the next prompt."""
     who = f"{edit.message.sender.name} has" if edit.message.group else "I have"
+    if edit.message.kind == "deletion":
+        return f"({who} since deleted an earlier message, which was answered already: {edit.message.text})"
     return f"({who} since changed an earlier message, which was answered already. It now reads: {edit.message.text})"

@@ -164,7 +164,7 @@ class Inbox:
                     address=Address.parse(address),
                     session_id=session_id,
                     message_ids=tuple(row[0] for row in members),
-                    reply_to=first.ref,
+                    reply_to=first.under or (first.ref if first.group else None),
                     group=first.group,
                     owner=all(bool(row[4]) for row in members),
                 )
@@ -176,6 +176,15 @@ class Inbox:
         sql = f"SELECT {_COLUMNS}, state FROM inbox WHERE address = ? AND ref = ? AND kind = 'message'"  # noqa: S608
         row = await self._database.read(lambda t: t.fetch_one(sql, (str(address), ref)))
         return None if row is None else (_stored(row), row[5])
+
+    async def ref_before(self, stored: StoredMessage) -> str | None:
+        """The platform's id of the latest message of the same address that was taken before this one."""
+        sql = (
+            "SELECT ref FROM inbox WHERE address = ? AND position < ? AND kind = 'message' AND ref IS NOT NULL"
+            " ORDER BY position DESC LIMIT 1"
+        )
+        row = await self._database.read(lambda t: t.fetch_one(sql, (str(stored.message.address), stored.position)))
+        return None if row is None else str(row[0])
 
     async def replace(self, stored: StoredMessage) -> None:
         """Write a waiting message anew, as it reads after an edit."""
@@ -216,7 +225,9 @@ def _insert(transaction: Transaction, admitted: Sequence[StoredMessage], cursor:
     position = _last_position(transaction) if admitted else 0
     for stored in admitted:
         message = stored.message
-        known = transaction.execute(
+        if message.aliases and _taken_as(transaction, message.aliases):
+            continue
+        new = transaction.execute(
             "INSERT INTO inbox (id, position, key, address, place, kind, ref, message, owner, received_at, state)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting') ON CONFLICT DO NOTHING",
             (
@@ -232,13 +243,20 @@ def _insert(transaction: Transaction, admitted: Sequence[StoredMessage], cursor:
                 stored.received_at.isoformat(),
             ),
         )
-        if known:
+        if new:
+            for alias in message.aliases:
+                transaction.execute("INSERT INTO inbox_aliases (alias, message_id) VALUES (?, ?)", (alias, stored.id))
             position += 1
             taken.append(msgspec.structs.replace(stored, position=position))
     if cursor is not None:
         sql = "INSERT INTO cursors (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
         transaction.execute(sql, (cursor.name, cursor.value))
     return tuple(taken)
+
+
+def _taken_as(transaction: Transaction, aliases: tuple[str, ...]) -> bool:
+    sql = f"SELECT 1 FROM inbox_aliases WHERE alias IN ({marks(aliases)})"  # noqa: S608
+    return transaction.fetch_one(sql, aliases) is not None
 
 
 def _last_position(transaction: Transaction) -> int:

@@ -8,6 +8,7 @@ from bot.config.checks import SERVED_PROVIDER_KINDS
 from bot.doctor.extensions import examine_extensions, examine_hooks, examine_own_extensions
 from bot.doctor.finding import Finding, good, warning, wrong
 from bot.doctor.machine import examine_machine
+from bot.doctor.slack import examine_slack
 from bot.doctor.telegram import examine_telegram
 from bot.lock import DataDirectoryLock, running_host
 from bot.sandbox import sandbox_problem
@@ -39,6 +40,7 @@ async def examine(path: Path | None, environ: Mapping[str, str], cwd: Path, cloc
         *examine_hooks(config),
         *_providers(config),
         *await examine_telegram(config.channels.telegram, config.access, clock),
+        *await examine_slack(config.channels.slack, config.http.public_url),
     ]
 
 

@@ -1,5 +1,6 @@
 """The application: the page, the API and the guard before both."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.applications import Starlette
@@ -18,18 +19,23 @@ from bot.http.host_view import HostView
 from bot.http.openapi import openapi_document
 from bot.http.operations import Operation, routes
 from bot.http.owner_api import OwnerApi
+from bot.http.webhooks import webhook_routes
 from channels.web import page_file
+from features.contracts.chat import WebhookChannel
 from features.contracts.clock import Clock
 from features.contracts.errors import PumiceError
 
 __all__ = ["build_app"]
 
 
-def build_app(host: HostView, *, credentials: Credentials, names: HostNames, clock: Clock, identity: str) -> Starlette:
+def build_app(
+    host: HostView, *, credentials: Credentials, names: HostNames, clock: Clock, identity: str, webhooks: Mapping[str, WebhookChannel]
+) -> Starlette:
     """The whole HTTP side of a host.
 
     Args:
         identity: see ``EntryApi``.
+        webhooks: the channels whose platforms call, by path.
     """
     operations = [
         *EntryApi(host, credentials, names, identity=identity).operations(),
@@ -42,8 +48,8 @@ def build_app(host: HostView, *, credentials: Credentials, names: HostNames, clo
 
     operations.append(Operation(method="GET", path="/api/openapi.json", summary="This document.", handler=openapi, gives=dict[str, Any]))
     app = Starlette(
-        routes=[Route("/", page), Route("/static/{name}", page), *routes(operations)],
-        middleware=[Middleware(Guard, credentials=credentials, names=names)],
+        routes=[Route("/", page), Route("/static/{name}", page), *webhook_routes(webhooks), *routes(operations)],
+        middleware=[Middleware(Guard, credentials=credentials, names=names, webhooks=webhooks)],
         exception_handlers=dict.fromkeys((ApiError, HTTPException, PumiceError), error_answer),
     )
     app.router.redirect_slashes = False

@@ -1,9 +1,9 @@
 """Chats as every channel presents them: addresses, people, messages in and out."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -26,7 +26,11 @@ __all__ = [
     "LiveView",
     "OutboundFile",
     "OutboundMessage",
+    "Overheard",
     "Person",
+    "ThreadReader",
+    "WebhookAnswer",
+    "WebhookChannel",
 ]
 
 
@@ -89,9 +93,10 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
 class InboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     """Something that arrived.
 
-    ``key`` is the platform's id of the delivery; the same key is taken once. ``ref`` is its id of the message. ``album``
-    joins what was sent together. ``kind``: ``edit`` is a new text for the message ``ref``; ``press`` is a button, whose command is
-    ``text``. ``addressed`` says whether the bot was meant: always in a private chat; in a group when
+    ``key`` is the platform's id of the delivery; the same key is taken once, and neither is a message one of whose ``aliases`` was.
+    ``ref`` is its id of the message; ``under`` is where in the chat its answer belongs, if not at the end. ``album``
+    joins what was sent together. ``kind``: ``edit`` is a new text for the message ``ref``, ``deletion`` takes it back; ``press`` is a
+    button, whose command is ``text``. ``addressed`` says whether the bot was meant: always in a private chat; in a group when
     mentioned, answered or given a command.
     """
 
@@ -100,12 +105,23 @@ class InboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     sender: Person
     text: str
     sent_at: datetime
-    kind: Literal["message", "edit", "press"] = "message"
+    kind: Literal["message", "edit", "deletion", "press"] = "message"
+    aliases: tuple[str, ...] = ()
     ref: str | None = None
+    under: str | None = None
     attachments: tuple[Attachment, ...] = ()
     album: str | None = None
     group: bool = False
     addressed: bool = True
+
+
+class Overheard(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that was said in a chat and not to the bot; context, never an order. ``ref`` is the platform's id of the message."""
+
+    sender: Person
+    text: str
+    sent_at: datetime
+    ref: str
 
 
 class Cursor(msgspec.Struct, frozen=True, kw_only=True):
@@ -236,6 +252,39 @@ class ChatChannel(Protocol):
     async def announce_commands(self, commands: Sequence[ChatCommand]) -> None: ...
 
     def health(self) -> ChannelHealth: ...
+
+
+@runtime_checkable
+class ThreadReader(Protocol):
+    """A channel that can look up what was said before.
+
+    - ``earlier`` gives the latest ``limit`` messages of the address between two of them, both left out, in order; none where the platform
+      does not tell. The bot's own are among them only where ``after`` is None. It never raises what the platform does.
+    """
+
+    async def earlier(self, address: Address, *, before: str, after: str | None, limit: int) -> Sequence[Overheard]: ...
+
+
+class WebhookAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """``status`` and ``body`` go back to the platform."""
+
+    status: int
+    body: str = ""
+    content_type: str = "text/plain"
+
+
+@runtime_checkable
+class WebhookChannel(Protocol):
+    """A channel whose platform calls the host.
+
+    - ``webhook_path`` is where, None while it does not.
+    - ``webhook`` verifies the request by its signature or secret before anything else. It answers when everything in it is stored.
+    """
+
+    @property
+    def webhook_path(self) -> str | None: ...
+
+    async def webhook(self, body: bytes, headers: Mapping[str, str]) -> WebhookAnswer: ...
 
 
 ChatSender = Callable[[OutboundMessage], Awaitable[None]]

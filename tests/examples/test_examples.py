@@ -1,6 +1,6 @@
 """Each example does what its first lines say. They are loaded as a host loads them."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -21,17 +21,19 @@ Start = Callable[..., Awaitable[LoneApi]]
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Start:
+def start(tmp_path: Path) -> Iterator[Start]:
     """Load an example by its name and activate it."""
+    loader = ExtensionLoader()
 
     async def start(name: str, *, config: Mapping[str, Any] | None = None, answers: tuple[Any, ...] = ()) -> LoneApi:
         (tmp_path / "workspace").mkdir(exist_ok=True)
-        loaded = await ExtensionLoader().load([EXAMPLES], entry_points=False)
+        loaded = await loader.load([EXAMPLES], entry_points=False)
         assert not loaded.problems
         spec: ExtensionSpec = next(spec for spec in loaded.specs if spec.name == name)
         return await LoneApi(spec.activate, workspace=tmp_path / "workspace", config=config, person=AnsweringPerson(*answers)).activated()
 
-    return start
+    yield start
+    loader.close()
 
 
 def called(tool: str, **arguments: Any) -> ToolCalled:

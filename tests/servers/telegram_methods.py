@@ -161,7 +161,12 @@ class Methods:
         return True
 
     def _set_webhook(self, body: Body) -> Any:
-        self._world.webhook = body.text("url")
+        url, secret = body.text("url"), body.text("secret_token")
+        if url and not url.startswith("https://"):
+            raise Refused.bad("bad webhook: An HTTPS URL must be provided for webhook")
+        if not re.fullmatch(r"[A-Za-z0-9_-]{0,256}", secret):
+            raise Refused.bad("secret token contains unallowed characters")
+        self._world.webhook, self._world.webhook_secret = url, secret
         return True
 
     def _webhook_info(self, _: Body) -> Any:

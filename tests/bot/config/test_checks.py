@@ -39,6 +39,12 @@ def load(tmp_path: Path, text: str) -> Config:
         ("storage.url = 'mysql://db/x'", "storage.url is 'mysql://db/x'; it must be sqlite:///PATH."),
         ("scheduler.quiet_hours = '10pm'", "scheduler.quiet_hours is '10pm'; write it like '22:00-07:00'."),
         ("http.public_url = 'http://a'", "http.public_url is 'http://a'; it must be an address that begins with https://."),
+        ("channels.slack.app_token = 'xapp-1-0123456789'", "channels.slack.bot_token is missing. Set it"),
+        ("channels.slack.bot_token = 'xoxb-0123456789'", "channels.slack.app_token is missing; Socket Mode needs one"),
+        (
+            "[channels.slack]\nbot_token = 'xoxb-0123456789'\nmode = 'http'",
+            "channels.slack.signing_secret is missing; without it anybody could forge events.",
+        ),
         ("channels.telegram.api_url = 'api.telegram.org'", "channels.telegram.api_url is 'api.telegram.org'; it must be an address"),
         ("channels.telegram.api_url = 'http://[::1'", "channels.telegram.api_url is 'http://[::1'; it must be an address"),
         ("models.default = 'gpt'", "models.default is 'gpt'; write it as provider/model, like 'offline/assistant'."),
@@ -70,6 +76,13 @@ def load(tmp_path: Path, text: str) -> Config:
         ("[mcp.servers.a]", "mcp.servers.a must have either command or url, and has neither. Keep one."),
         ("[[hooks]]\nevent = 'x'\ncommand = ['a']\nurl = 'http://a'", "hooks[0] must have either command or url, and has both. Keep one."),
         (
+            "[channels.telegram]\nmode = 'webhook'\ntoken = 'env:KEY'\nwebhook_secret = 'a secret with blanks'",
+            "channels.telegram.webhook_secret may hold only letters, digits, _ and -",
+        ),
+        (
+            "[channels.telegram]\nmode = 'webhook'\ntoken = 'env:KEY'\nwebhook_secret = 'secret_0123456789'",
+            "http.public_url is missing; Telegram calls there in webhook mode.",
+        ),
             "[[hooks]]\nevent = 'agent-ended'\ncommand = ['a']",
             "hooks[0].event is 'agent-ended', and there is no such event. Did you mean 'agent_end'?",
         ),
@@ -93,7 +106,6 @@ def test_what_cannot_work_is_refused_before_anything_starts(tmp_path: Path, text
     [
         ("access.mode = 'open'\naccess.confirm_open = true", "access.mode is 'open': everybody who finds the bot may talk"),
         ("http.host = '0.0.0.0'", "http.host is '0.0.0.0': the page is open to the network."),
-        ("channels.slack.bot_token = 'env:KEY'", "channels.slack.bot_token is set, but this version has no Slack yet. It is ignored."),
         ("channels.telegram.token = 'env:KEY'", "channels.telegram.token does not look like a bot token"),
         ("heartbeat.every_minutes = 5", "heartbeat.every_minutes is set, but this version has no heartbeat yet."),
         ("calendar.backend = 'google'", "calendar.backend is set, but this version has no Google Calendar yet."),

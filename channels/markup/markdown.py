@@ -1,6 +1,5 @@
-"""Markdown to text with entities.
+"""Markdown to text with marked ranges.
 
-Always entities, never Telegram's own markup: they cannot be rejected for an unescaped character.
 What looks like HTML stays as it was written. Any prefix of a text renders, so a text can be shown while it grows.
 """
 
@@ -9,8 +8,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from channels.telegram.rich_text import RichText, Span, clean
-from channels.telegram.text_table import aligned
+from channels.markup.rich_text import RichText, Span, clean
+from channels.markup.text_table import aligned
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["italic_line", "plain", "render", "tail"]
 
-_log = logging.getLogger("pumice.telegram")
+_log = logging.getLogger("pumice.markup")
 _MAX_NESTING = 60
 _BULLETS = ("•", "◦", "▪")
 _LINKABLE = re.compile(r"(https?|tg|ton)://", re.IGNORECASE)
@@ -48,7 +47,7 @@ def render(markdown: str) -> RichText:
             return plain(source)
         return _Renderer().render(tokens)
     except Exception:  # a defect of the parser must not cost the answer
-        _log.exception("telegram markdown failed", extra={"facts": {"chars": len(source)}})
+        _log.exception("markdown failed", extra={"facts": {"chars": len(source)}})
         return plain(source)
 
 
@@ -220,7 +219,7 @@ class _Renderer:
         if self._marker:
             self._begin()
         self._quotes += 1
-        if self._quotes > 1:  # Telegram has no quotes inside quotes
+        if self._quotes > 1:  # no platform has quotes inside quotes
             self._indents.append("> ")
         self._out.open("blockquote")
 

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from channels.telegram.markdown import render
-from channels.telegram.rich_text import RichText, Span, units
-from channels.telegram.text_parts import split
+from channels.markup import RichText, Span, render, split, units
 from tests.servers.telegram_rules import formatted
 
 _MARKS = ("**", "*", "_", "__", "~~", "`", "```", "```py\n", "~~~", "\\", "](")

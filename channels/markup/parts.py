@@ -1,31 +1,27 @@
-"""Cutting a rendered text into messages that Telegram takes, each valid by itself."""
+"""Cutting a rendered text into messages, each valid by itself."""
 
 from collections.abc import Iterator
 
-from channels.telegram.rich_text import RichText, Span, units
+from channels.markup.rich_text import RichText, Span, units
 
-__all__ = ["MAX_CAPTION", "MAX_ENTITIES", "MAX_TEXT", "split"]
-
-MAX_TEXT = 4096
-MAX_CAPTION = 1024
-MAX_ENTITIES = 100
+__all__ = ["split"]
 
 _ENDS = ("\n\n", "\n", " ")
 
 
-def split(rich: RichText, *, limit: int = MAX_TEXT, max_entities: int = MAX_ENTITIES) -> list[RichText]:
+def split(rich: RichText, *, limit: int = 4096, max_spans: int = 100) -> list[RichText]:
     """Cut at the end of a paragraph, a line or a word where there is one in reach; nothing but whitespace is lost.
 
     A range that is cut goes on in the next part: code keeps its language, a link its address.
 
     Args:
         limit: longest part in UTF-16 units, at least 2.
-        max_entities: Telegram ignores what is beyond 100.
+        max_spans: most ranges in a part; Telegram ignores what is beyond 100.
     """
-    return list(_parts(rich, limit, max_entities))
+    return list(_parts(rich, limit, max_spans))
 
 
-def _parts(rich: RichText, limit: int, max_entities: int) -> Iterator[RichText]:
+def _parts(rich: RichText, limit: int, max_spans: int) -> Iterator[RichText]:
     text, total = rich.text, len(rich.text.rstrip())
     start, upcoming = _next_start(text, 0, total, rich.spans), 0
     reaching: list[Span] = []
@@ -35,8 +31,8 @@ def _parts(rich: RichText, limit: int, max_entities: int) -> Iterator[RichText]:
             upcoming += 1
         reaching = [span for span in reaching if span.end > start]
         reach = _reach(text, start, total, limit)
-        if len(reaching) > max_entities:
-            reach = min(reach, max(reaching[max_entities].start, start + 1))
+        if len(reaching) > max_spans:
+            reach = min(reach, max(reaching[max_spans].start, start + 1))
         end = reach if reach >= total else _cut(text, start, reach)
         if (part := _part(text, start, end, reaching)).text:  # a line of code may begin with more blanks than a part holds
             yield part

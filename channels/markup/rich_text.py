@@ -1,6 +1,6 @@
-"""Text with marked ranges, and Telegram's way of counting.
+"""Text with marked ranges, and the platforms' way of counting.
 
-Telegram counts UTF-16 code units, Python code points: a character beyond the basic plane (most emoji) is two units.
+They count UTF-16 code units, Python code points: a character beyond the basic plane (most emoji) is two units.
 Ranges here are in code points; only what leaves or enters through the platform is in units.
 """
 
@@ -17,7 +17,7 @@ _UNSENDABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class Span(msgspec.Struct, frozen=True):
-    """A marked range. ``kind`` is Telegram's entity type; ``value`` the address of a link or the language of code."""
+    """A marked range. ``kind`` is named as Telegram's entities are; ``value`` the address of a link or the language of code."""
 
     kind: str
     start: int
@@ -59,7 +59,7 @@ class RichText(msgspec.Struct, frozen=True):
 
 
 def units(text: str) -> int:
-    """The length of a text as Telegram counts it."""
+    """The length of a text in UTF-16 units."""
     return len(text) + (0 if text.isascii() else len(_WIDE.findall(text)))
 
 
@@ -87,7 +87,7 @@ def _inside(offset: int, length: int, end: int) -> bool:
 
 
 def clean(text: str) -> str:
-    """Without what Telegram takes out or cannot be sent: control characters and halves of characters."""
+    """Without what platforms take out or cannot be sent: control characters and halves of characters."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _UNSENDABLE.sub("", text)
     try:

@@ -4,9 +4,8 @@ import time
 
 import pytest
 
-from channels.telegram.markdown import render, tail
-from channels.telegram.rich_text import RichText, characters_at, units
-from channels.telegram.text_table import display_width
+from channels.markup import RichText, characters_at, render, tail, units
+from channels.markup.text_table import display_width
 
 
 def pieces(rich: RichText) -> list[tuple[str, str, str]]:
