@@ -1,24 +1,13 @@
 """Every event reaches the extensions once, in order, and what they make of it counts."""
 
-import asyncio
 from collections.abc import Callable
-from pathlib import Path
 
-from features.agent.testing import FunctionTool, answers, call, fails, hangs
+from features.agent.testing import FunctionTool, answers, call
 from features.contracts.extension_events import (
-    EXTENSION_EVENTS,
-    AgentEnded,
-    BeforeAgentStart,
-    BeforeModelSelection,
-    ContextBuilding,
-    InputReceived,
-    MessageEnding,
     MessageUpdated,
-    TurnEnded,
 )
-from features.contracts.messages import AssistantMessage, TextBlock, UserMessage
-from tests.features.agent.recording import Recorder, listening
-from tests.features.agent.rig import Rig, say, until
+from tests.features.agent.recording import Recorder
+from tests.features.agent.rig import Rig, say
 
 MakeRig = Callable[..., Rig]
 
