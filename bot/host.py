@@ -28,6 +28,7 @@ from bot.conversations import Conversation, Conversations
 from bot.conversations.attachments import Attachments
 from bot.conversations.services import ConversationServices
 from bot.conversations.session_seat import SessionOpener
+from bot.conversations.spending import PlaceSpending
 from bot.delivery import Inbox, Outbox, StoredMessage
 from bot.delivery.chat_log import ChatLog
 from bot.delivery.delivery import Delivery
@@ -158,7 +159,7 @@ class Host:
         self._usage = UsageLedger(self.database, clock)
         self._models = make_models(config, clock=clock, ids=self._ids)
         stack.push_async_callback(self._models.close)
-        self._check_default_model()
+        self._check_models()
         self._access = Access(config.access, self.database, clock, self._random, welcome=self._welcome)
         await self._access.load()
         self.events = EventHub(clock)
@@ -202,6 +203,9 @@ class Host:
             store, self._settings, workspaces, clock=clock,
             tools=make_tools(config, self._processes, sandboxed=self._sandbox is not None), post=self.outbox.post,
             extensions=self._extensions, built_in=self._built_in, roots=config.tools.roots,
+            spending=lambda place, zone: PlaceSpending(
+                self._usage, place, zone, clock=clock, budget_usd=config.models.budget_usd_per_day,
+            ),
         )  # fmt: skip
         self.conversations = Conversations(
             ConversationServices(
@@ -262,11 +266,13 @@ class Host:
                 log.exception("channel broke", extra={"facts": {"channel": channel.name, "error_id": error_id}})
             await self._clock.sleep(_CHANNEL_AGAIN_S)
 
-    def _check_default_model(self) -> None:
-        try:
-            self._models.resolve(self.config.models.default)
-        except UserMustAct as error:
-            raise OperatorMustAct(f"models.default is {self.config.models.default!r}. {error}") from None
+    def _check_models(self) -> None:
+        models = self.config.models
+        for key, reference in (("default", models.default), *((f"fallbacks[{i}]", each) for i, each in enumerate(models.fallbacks))):
+            try:
+                self._models.resolve(reference)
+            except UserMustAct as error:
+                raise OperatorMustAct(f"models.{key} is {reference!r}. {error}") from None
 
     # What the parts tell each other
 

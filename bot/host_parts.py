@@ -13,6 +13,7 @@ from bot.settings import ChatSettings
 from bot.zones import machine_zone
 from channels.web import UploadStore, WebChannel
 from features.agent import AgentSessionFactory, RetryOptions
+from features.compaction import CompactionOptions
 from features.contracts.chat import ChatChannel, ChatSender, WebhookChannel
 from features.contracts.clock import Clock
 from features.contracts.database import Database
@@ -69,6 +70,7 @@ def make_models(config: Config, *, clock: Clock, ids: Callable[[], str]) -> Mode
             kind=section.kind,
             api_key=section.api_key,
             base_url=section.base_url or None,
+            command=section.command or None,
             models=tuple(
                 ModelOverride(
                     id=model.id,
@@ -76,6 +78,7 @@ def make_models(config: Config, *, clock: Clock, ids: Callable[[], str]) -> Mode
                     max_output=model.max_output,
                     input=model.input,
                     reasoning=model.reasoning,
+                    file=model.file,
                 )
                 for model in section.models
             ),
@@ -106,6 +109,12 @@ def make_sessions(
         random=random,
         retry=RetryOptions(max_attempts=retry.max_attempts, base_delay_s=retry.base_delay_s, max_delay_s=retry.max_delay_s),
         max_turns=config.chat.max_turns,
+        compaction=CompactionOptions(
+            enabled=config.compaction.enabled,
+            reserve_tokens=config.compaction.reserve_tokens,
+            keep_recent_tokens=config.compaction.keep_recent_tokens,
+        ),
+        fallbacks=config.models.fallbacks,
     )
 
 

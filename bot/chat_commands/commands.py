@@ -7,7 +7,7 @@ from bot.chat_commands.basics import help_, start, status, stop
 from bot.chat_commands.context import CommandContext
 from bot.chat_commands.extension_commands import extensions, reload
 from bot.chat_commands.model_commands import model, thinking
-from bot.chat_commands.session_commands import delete, name, new, resume, sessions
+from bot.chat_commands.session_commands import compact, delete, name, new, resume, sessions
 from bot.chat_commands.setting_commands import busy, settings, timezone, verbose
 from bot.chat_commands.usage_command import usage
 from features.commands import Command
@@ -28,6 +28,7 @@ def chat_commands() -> list[Command[CommandContext]]:
         _command("status", "", "Shows model, context, cost, queue and channels.", status, control=True),
         _command("model", "[provider/model]", "Shows or switches the model.", model),
         _command("thinking", "[level]", "Shows or sets how much the model thinks first.", thinking),
+        _command("compact", "[instructions]", "Sums up what was said before, to make room; say what matters most.", compact),
         _command("sessions", "", "Lists this chat's sessions.", sessions),
         _command("resume", "ID", "Goes back to an earlier session.", resume),
         _command("delete", "ID", "Deletes a session for good, after asking.", delete),

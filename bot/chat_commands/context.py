@@ -61,6 +61,7 @@ class Conversation(Protocol):
     - ``say`` returns once the text is in the outbox.
     - Sessions are this address's own; another's id raises UserMustAct, as does one that is not there or not unique.
     - ``extensions`` are those at work in this chat, after a look at what has changed.
+    - ``compact`` gives what to say about it; while a run goes on it is only noted.
     - ``new_session``, ``resume_session`` and ``delete_session`` stop a run first.
     """
 
@@ -91,6 +92,8 @@ class Conversation(Protocol):
     async def set_thinking(self, level: ThinkingLevel) -> None: ...
 
     async def rename(self, text: str) -> None: ...
+
+    async def compact(self, instructions: str = "") -> str: ...
 
 
 class Models(Protocol):

@@ -8,7 +8,7 @@ from features.contracts.chat import Button
 from features.contracts.errors import UserMustAct
 from features.contracts.sessions import SessionSummary
 
-__all__ = ["delete", "name", "new", "resume", "sessions"]
+__all__ = ["compact", "delete", "name", "new", "resume", "sessions"]
 
 _MOST_LISTED = 20
 _MOST_BUTTONS = 8
@@ -70,6 +70,11 @@ async def name(context: CommandContext, arguments: str) -> None:
     title = one_line(arguments, limit=_LONGEST_NAME)
     await context.conversation.rename(title)
     await context.say(f"This session is called {plain(title, limit=_LONGEST_NAME)} now.")
+
+
+async def compact(context: CommandContext, arguments: str) -> None:
+    """``arguments`` are what the summary is to look at above all."""
+    await context.say(await context.conversation.compact(arguments.strip()))
 
 
 def _the_one(typed: str, found: list[SessionSummary]) -> SessionSummary:

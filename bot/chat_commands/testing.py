@@ -94,6 +94,10 @@ class NotedConversation:
     async def rename(self, text: str) -> None:
         self.deeds.append(("name", text))
 
+    async def compact(self, instructions: str = "") -> str:
+        self.deeds.append(("compact", instructions))
+        return "Summed up."
+
 
 @dataclass
 class NotedExtensions:

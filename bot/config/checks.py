@@ -13,9 +13,8 @@ from bot.zones import is_zone, near_zones
 from features.contracts.chat import Address
 from features.contracts.extension_events import EXTENSION_EVENTS
 
-__all__ = ["SERVED_PROVIDER_KINDS", "check", "held_back_tools", "warnings_of"]
+__all__ = ["check", "held_back_tools", "warnings_of"]
 
-SERVED_PROVIDER_KINDS = ("anthropic", "openai", "openai-compatible", "offline")
 _KEYED = ("anthropic", "openai", "google")
 _PERSON = {
     "telegram": (re.compile(r"[1-9]\d*"), "telegram:12345 (the numeric id, not the name)"),
@@ -92,6 +91,11 @@ def _check_models(config: Config) -> None:
         elif provider.kind in _KEYED and provider.api_key is None:
             variable = f"{provider.kind.upper()}_API_KEY"
             raise ConfigurationError(f'{key}.api_key is missing. Set it, for example to "env:{variable}".')
+        if provider.command and provider.kind != "claude-code":
+            raise ConfigurationError(f"{key}.command is set, but only a provider of the kind 'claude-code' is a program. Remove it.")
+        for i, listed in enumerate(provider.models):
+            if listed.file is not None and provider.kind != "local":
+                raise ConfigurationError(f"{key}.models[{i}].file is set, but only a provider of the kind 'local' reads files. Remove it.")
     named = [("models.default", config.models.default)]
     named += [(f"models.fallbacks[{i}]", reference) for i, reference in enumerate(config.models.fallbacks)]
     for key, reference in named:
@@ -102,12 +106,6 @@ def _check_models(config: Config) -> None:
             near = get_close_matches(provider_name, known, n=1)
             hint = f"Did you mean {near[0]}/{model}?" if near else f"Add [providers.{provider_name}], or use one of: {', '.join(known)}."
             raise ConfigurationError(f"{key} is {reference!r}, but no provider {provider_name!r} is configured. {hint}")
-        kind = config.providers[provider_name].kind if provider_name in config.providers else "offline"
-        if kind not in SERVED_PROVIDER_KINDS:
-            raise ConfigurationError(
-                f"{key} is {reference!r}, whose provider is of the kind {kind!r}; this version does not serve that yet. "
-                f"Use one of: {', '.join(SERVED_PROVIDER_KINDS)}."
-            )
 
 
 def _check_channels(config: Config) -> None:
@@ -211,12 +209,7 @@ def warnings_of(config: Config) -> Iterator[str]:
 
 def _switched_on_for_later(config: Config) -> Iterator[tuple[str, str]]:
     """Keys of features that come later, each with the feature's name."""
-    for name, provider in config.providers.items():
-        if provider.kind not in SERVED_PROVIDER_KINDS:
-            yield f"providers.{name}.kind", f"provider of the kind {provider.kind!r}"
     later: tuple[tuple[str, object, str], ...] = (
-        ("models.fallbacks", config.models.fallbacks, "fallback models"),
-        ("models.budget_usd_per_day", config.models.budget_usd_per_day, "budget (see what is spent with /usage)"),
         ("heartbeat.every_minutes", config.heartbeat.every_minutes, "heartbeat"),
         ("memory.host_wide", config.memory.host_wide, "host-wide memory"),
         ("voice", config.voice.transcribe or config.voice.command, "voice transcription"),

@@ -14,6 +14,7 @@ from bot.conversations.pending import Pending
 from bot.conversations.runs import Runs
 from bot.conversations.services import ConversationServices
 from bot.conversations.session_seat import SessionSeat
+from bot.conversations.summing_up import SummingUp
 from bot.conversations.turn import Turn
 from bot.conversations.voice import Voice
 from bot.conversations.waiting_line import WaitingLine
@@ -83,6 +84,7 @@ class Conversation:
         self._gathering = Gathering(self._line, services.clock)
         self._pending = Pending(address, services.inbox)
         self._runs = Runs(address, services, self._errands, ended=self._run_ended)
+        self._summing_up = SummingUp(address, services, self._tell)
         self._seat = SessionSeat(address, services.opener, self._runs.books, opened=self._opened, heard=self._heard)
         self._unfinished: deque[tuple[UnfinishedTurn, CutRun]] = deque()
         self._actor: asyncio.Task[None] | None = None
@@ -116,7 +118,8 @@ class Conversation:
     @property
     def idle(self) -> bool:
         """Nothing goes on and nothing is kept that is not on the disk."""
-        return self._actor is None and not self._runs.active and not len(self._errands) and not self._pending.has_notes
+        compacting = self._seat.current is not None and self._seat.current.compacting
+        return self._actor is None and not self._runs.active and not compacting and not len(self._errands) and not self._pending.has_notes
 
     async def _act_at_once(self, stored: StoredMessage) -> None:
         await self._commands.act_at_once(stored)
@@ -299,13 +302,17 @@ class Conversation:
 
     def _opened(self, session: AgentSession, news: Sequence[LoadedExtension]) -> None:
         for notice in session.notices:
-            self._errands.start(self._voice.aside(notice), name=f"notice {self.address}")
+            self._tell(notice)
         if news:
             text, buttons = extension_news(news)
             self._errands.start(self._voice.aside(text, buttons=buttons), name=f"extensions {self.address}")
 
+    def _tell(self, text: str) -> None:
+        self._errands.start(self._voice.aside(text), name=f"notice {self.address}")
+
     def _heard(self, event: SessionEvent) -> None:
         self._runs.on_event(event)
+        self._summing_up.on_event(event)
         self._services.publish(self.address, event)
 
     # What commands and the host ask of a conversation
@@ -355,10 +362,13 @@ class Conversation:
     async def stop(self) -> StopReport:
         """Stop what is going on, at once; what waits is kept and answered next."""
         kept = self._waiting
-        was_running = self._runs.active or self._preparing is not None
+        session = self._seat.current
+        was_running = self._runs.active or self._preparing is not None or (session is not None and session.compacting)
         if self._preparing is not None:
             self._preparing.cancel()
         await self._runs.halt()
+        if session is not None and session.compacting:
+            await session.abort()
         return StopReport(was_running=was_running, kept=kept)
 
     @property
@@ -392,6 +402,14 @@ class Conversation:
     async def set_thinking(self, level: ThinkingLevel) -> None:
         await (await self._seat.get()).set_thinking(level)
         await self._services.settings.change(self.place, thinking=level)
+
+    async def compact(self, instructions: str = "") -> str:
+        """Sum up the older part of the conversation; gives what to say about it. While a run goes on that is done in its next pause.
+
+        Raises:
+            PumiceError: nothing was summed up; the text is for the person.
+        """
+        return await self._summing_up.compact(await self._seat.get(), instructions)
 
     async def rename(self, text: str) -> None:
         await (await self._seat.get()).set_name(text)

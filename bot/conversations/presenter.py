@@ -7,6 +7,8 @@ from typing import Any, Literal
 from features.contracts.chat import LiveView
 from features.contracts.events import (
     AgentEnd,
+    CompactionEnd,
+    CompactionStart,
     MessageEnd,
     MessageStart,
     MessageUpdate,
@@ -18,7 +20,9 @@ from features.contracts.events import (
 from features.contracts.messages import AssistantMessage, TextBlock, ToolCall, message_text
 from features.contracts.stream import TextDelta, TextStarted
 
-__all__ = ["Presenter", "Verbosity", "tool_line"]
+__all__ = ["SUMMING_UP", "Presenter", "Verbosity", "tool_line"]
+
+SUMMING_UP = "summing up what was said before"
 
 Verbosity = Literal["off", "status", "full"]
 
@@ -73,6 +77,12 @@ class Presenter:
                 self._pieces.clear()
             case MessageEnd(message=AssistantMessage() as message):
                 self._end_message(message)
+            case CompactionStart():
+                self._running[SUMMING_UP] = SUMMING_UP
+                self._show_status()
+            case CompactionEnd():
+                self._running.pop(SUMMING_UP, None)
+                self._show_status()
             case ToolExecutionStart():
                 self._running[event.tool_call_id] = tool_line(event)
                 self._show_status()

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from bot.conversations.command_desk import defect_text
-from bot.conversations.presenter import Presenter, tool_line
+from bot.conversations.presenter import SUMMING_UP, Presenter, tool_line
 from bot.conversations.services import ConversationServices
 from bot.conversations.turn import Turn
 from bot.delivery.errands import FULL_DISK_DELAY_S, Errands
@@ -19,7 +19,7 @@ from features.agent import AgentSession
 from features.contracts.agent import RunFailure, RunOutcome
 from features.contracts.chat import Address, OutboundMessage
 from features.contracts.errors import OperatorMustAct, PumiceError
-from features.contracts.events import AgentEnd, SessionEvent, ToolExecutionEnd, ToolExecutionStart
+from features.contracts.events import AgentEnd, CompactionEnd, CompactionStart, SessionEvent, ToolExecutionEnd, ToolExecutionStart
 from features.contracts.messages import AssistantMessage, Usage, message_text
 from features.contracts.sessions import MessageEntry
 
@@ -96,6 +96,10 @@ class Runs:
         match event:
             case ToolExecutionStart():
                 self.tools[event.tool_call_id] = tool_line(event)
+            case CompactionStart():
+                self.tools[SUMMING_UP] = SUMMING_UP
+            case CompactionEnd():
+                self.tools.pop(SUMMING_UP, None)
             case ToolExecutionEnd():
                 self.tools.pop(event.tool_call_id, None)
             case AgentEnd():

@@ -9,7 +9,7 @@ from pathlib import Path
 from bot.place_extensions import PlaceExtensions
 from bot.settings import ChatSettings, SettingsStore
 from features.agent import AgentSession, AgentSessionFactory, AgentSessionOptions
-from features.contracts.agent import EntryJournal
+from features.contracts.agent import EntryJournal, Spending
 from features.contracts.chat import Address, ChatSender, OutboundMessage
 from features.contracts.clock import Clock
 from features.contracts.errors import UserMustAct
@@ -39,6 +39,7 @@ class SessionOpener:
         post: puts a message into the outbox.
         built_in: the host's own extensions, which every session has.
         roots: folders beside the workspace that file tools may reach.
+        spending: what a place may spend, by its time zone; None for places without a budget whose summaries are not counted.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class SessionOpener:
         extensions: PlaceExtensions,
         built_in: Sequence[ExtensionSpec] = (),
         roots: Sequence[Path] = (),
+        spending: Callable[[Address, str], Spending] | None = None,
     ) -> None:
         self.store = store
         self.settings = settings
@@ -65,6 +67,7 @@ class SessionOpener:
         self._post = post
         self._built_in = tuple(built_in)
         self._roots = tuple(roots)
+        self._spending = spending
 
     async def open(
         self,
@@ -107,9 +110,11 @@ class SessionOpener:
                 tool_context=context,
                 chat=f"You talk in the chat {address}, through {address.channel}.",
                 model=settings.model,
+                spare_model=self.settings.defaults.model,
                 thinking=settings.thinking,
                 journal=journal,
                 extensions=(*self._built_in, *extensions),
+                spending=None if self._spending is None else self._spending(place, settings.time_zone),
             )
         )
 
@@ -195,7 +200,7 @@ class SessionSeat:
         async with self._changing:
             settings = await self._opener.settings.get(self._address.place)
             if self.current is not None:
-                if self._made_for == self._wanted(settings) or self.current.running:
+                if self._made_for == self._wanted(settings) or self.current.running or self.current.compacting:
                     return self.current
                 await self._leave()  # first, so that an extension's end comes before its new beginning
             return await self._open(settings, tell=tell)

@@ -185,7 +185,8 @@ class RunBooks:
                 "kind": outcome.failure.kind if outcome.failure else "unknown",
                 "error": outcome.failure.message if outcome.failure else "",
             }
-            log.error("run failed", extra={"facts": facts})
+            level = logging.INFO if facts["kind"] == "budget" else logging.ERROR
+            log.log(level, "run failed", extra={"facts": facts})
             failure = failure_text(outcome.failure, error_id)
         await self._close(outcome.text, outcome.outcome, failure)
 

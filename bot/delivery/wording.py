@@ -1,8 +1,9 @@
 """What a person reads at the end of a run."""
 
 from features.contracts.agent import RunFailure
+from features.contracts.events import CompactionResult, ModelFallback
 
-__all__ = ["EMPTY", "STOPPED", "closing_text", "failure_text"]
+__all__ = ["EMPTY", "STOPPED", "closing_text", "compacted_text", "failure_text", "fallback_text"]
 
 STOPPED = "Stopped before there was an answer."
 EMPTY = "Done. There was nothing more to say."
@@ -14,7 +15,10 @@ _FAILURES: dict[str, str] = {
     "overloaded": "The model service is overloaded just now. Please try again in a few minutes.",
     "server": "The model service had an error of its own. Please try again.",
     "network": "I could not reach the model service. Please try again in a moment.",
-    "overflow": "This conversation has grown too long for the model. Start a fresh one with /new.",
+    "overflow": (
+        "This is more than the model can take in at once, and summing up what came before did not help. Send less at once, choose another "
+        "/model, or start afresh with /new."
+    ),
     "refused": "The model declined to answer this.",
     "invalid": "The model service did not understand the request. Another /model or a fresh session with /new may help.",
     "turn_limit": "I stopped here: this took more steps than one answer may take. Say so if I should go on.",
@@ -25,7 +29,28 @@ _FAILURES: dict[str, str] = {
 
 def failure_text(failure: RunFailure | None, error_id: str) -> str:
     """The failure in words for people, with the id under which the log has the details."""
+    if failure is not None and failure.kind == "budget":
+        return failure.message  # it is in words for people, and nothing went wrong
     return f"{_FAILURES[failure.kind if failure is not None else 'unknown']} (error {error_id})"
+
+
+def compacted_text(result: CompactionResult) -> str:
+    return (
+        f"Summed up: what was said before takes about {result.tokens_after:,} tokens now instead of {result.tokens_before:,}. "
+        "The newest messages are kept word for word, and nothing is lost from the session."
+    )
+
+
+def fallback_text(event: ModelFallback) -> str:
+    """A plain word about another model that answers; the service's own words are in the log."""
+    reason = {
+        "auth": "does not accept this host's key",
+        "billing": "has no credit left",
+        "rate_limit": "takes no more requests for the moment",
+        "overloaded": "is overloaded",
+        "network": "cannot be reached",
+    }.get(event.reason, "does not answer just now")
+    return f"{event.from_model} {reason}, so {event.to_model} answers instead."
 
 
 def closing_text(text: str, *, outcome: str, failure: str = "") -> str:

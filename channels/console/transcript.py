@@ -64,6 +64,10 @@ class Transcript:
                 self._doing = ""
             case "retry_start":
                 self._doing = f"The model does not answer; trying again ({event.data['attempt']} of {event.data['maxAttempts']})…"
+            case "compaction_start":
+                self._doing = "Summing up what was said before…"
+            case "compaction_end":
+                self._doing = ""
             case "delivered":
                 self._deliver(msgspec.convert(event.data, ConsoleMessage))
         self._changed()

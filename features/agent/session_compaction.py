@@ -107,16 +107,17 @@ class SessionCompaction:
             tokens_before=prepared.tokens_before,
             instructions=instructions,
         )
-        keep = () if state.keep_verbatim is None else tuple(state.keep_verbatim())
+        redact = state.services.redaction.text
+        keep = () if state.keep_verbatim is None else tuple(redact(text) for text in state.keep_verbatim())
         with stop.cut_here():
             await state.extensions.dispatch(gate)
         if gate.refusal is not None:
             raise UserMustAct(f"Nothing was summed up: {gate.refusal}")
         if gate.summary is not None:
-            summary = self._compactor.finish(prepared, gate.summary, keep=keep)
+            summary = self._compactor.finish(prepared, redact(gate.summary), keep=keep)
         else:
             call = SummaryCall(state, model, stop)
-            summary = await self._compactor.summarise(prepared, model, call, instructions=instructions, keep=keep, limit=limit)
+            summary = await self._compactor.summarise(prepared, model, call, instructions=redact(gate.instructions), keep=keep, limit=limit)
         first_kept = gate.first_kept_entry_id if gate.summary is not None else summary.first_kept_entry_id
         details = gate.details if gate.summary is not None else summary.details
         try:

@@ -51,9 +51,10 @@ class Summariser:
         """
         notes, rest, narrowed = previous, list(pieces), 0
         budget = int(self._limit * _SHARE_OF_WINDOW) - max_output
+        most = budget
         while rest:
             around = request_text(form, "", previous=notes, focus=focus, standing=standing, most_words=0)
-            room = max(budget - _tokens(SYSTEM + around), _FEWEST_TOKENS) * _CHARS_PER_TOKEN
+            room = max(min(budget - _tokens(SYSTEM + around), most), _FEWEST_TOKENS) * _CHARS_PER_TOKEN
             rest = _newest(rest, room * _MOST_PARTS)
             part, behind = _part(rest, room)
 
@@ -67,7 +68,7 @@ class Summariser:
             narrowed += 1
             if narrowed > _MOST_NARROWINGS:
                 raise RetryLater("I could not sum up what was said before: it is too long for the model even piece by piece.")
-            budget = max(min(budget, _tokens(part)) // 2, _FEWEST_TOKENS)
+            most = -(-_tokens(part) // 2)
         return notes or ""
 
     async def _text(self, request: Callable[[int], str], max_output: int, *, think: bool) -> str | None:

@@ -17,6 +17,7 @@ from features.contracts.stream import (
     ToolCallEnded,
     ToolCallStarted,
 )
+from features.models.offline_notes import conversation_notes
 from features.models.offline_requests import HELP, MEMORY_FILE, REMEMBER, Action, Say, Situation, understand
 from features.models.texts import zone
 
@@ -61,6 +62,8 @@ class OfflineProvider:
         prompt, earlier, since = _split(request.messages)
         if prompt is None:
             return HELP
+        if (notes := conversation_notes(prompt, request)) is not None:
+            return notes
         now = self._clock.now().astimezone(zone(request.time_zone))
         step = understand(prompt, Situation(now=now, said=earlier))
         if isinstance(step, Say):

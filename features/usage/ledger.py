@@ -88,6 +88,10 @@ class UsageLedger:
 
         return work
 
+    async def record(self, place: str, model: str, usage: Usage, *, day: date) -> None:
+        """Count one call by itself; returns when it is on the disk."""
+        await self._database.write(self.record_work(place, model, usage, day=day))
+
     async def spent(self, place: str, day: date) -> float:
         """US dollars of all models."""
         row = await self._database.read(

@@ -114,6 +114,8 @@ export class Chat {
       case "tool_execution_end": return this.#live().toolEnded(data);
       case "retry_start": return this.#live().say(`The model does not answer; trying again (${data.attempt} of ${data.maxAttempts})…`);
       case "retry_end": return this.#live().say("");
+      case "compaction_start": return this.live?.say("Summing up what was said before…"); // there is none between two runs
+      case "compaction_end": return this.live?.say("");
       case "received": return this.#received(data);
       case "delivered": return this.#delivered(data);
       case "resync": return this.#resync();

@@ -11,7 +11,7 @@ from tests.bot.chat_commands.conftest import GUEST, Chat
 def test_every_documented_command_is_there() -> None:
     """The list is a promise; what acts outside the queue is one too."""
     commands = chat_commands()
-    names = "start help new stop status model thinking sessions resume delete name timezone busy verbose usage settings"
+    names = "start help new stop status model thinking compact sessions resume delete name timezone busy verbose usage settings"
     names += " extensions reload pair"
 
     assert [command.name for command in commands] == names.split()

@@ -57,9 +57,11 @@ def load(tmp_path: Path, text: str) -> Config:
             "models.default is 'x/y', but no provider 'x' is configured. Add [providers.x], or use one of: offline.",
         ),
         ("models.fallbacks = ['x/y']", "models.fallbacks[0] is 'x/y', but no provider 'x' is configured."),
+        ("[providers.google]", 'providers.google.api_key is missing. Set it, for example to "env:GOOGLE_API_KEY".'),
+        ("[providers.openai]\napi_key = 'env:KEY'\ncommand = 'claude'", "providers.openai.command is set, but only a provider"),
         (
-            "models.default = 'google/g'\n[providers.google]\napi_key = 'env:KEY'",
-            "models.default is 'google/g', whose provider is of the kind 'google'",
+            "[providers.openai]\napi_key = 'env:KEY'\n[[providers.openai.models]]\nid = 'm'\nfile = 'm.gguf'",
+            "providers.openai.models[0].file is set, but only a provider of the kind 'local'",
         ),
         ("[providers.anthropic]", 'providers.anthropic.api_key is missing. Set it, for example to "env:ANTHROPIC_API_KEY".'),
         ("[providers.x]\nkind = 'openai-compatible'", "providers.x.base_url is missing. Set it to the server's address"),
@@ -83,6 +85,7 @@ def load(tmp_path: Path, text: str) -> Config:
             "[channels.telegram]\nmode = 'webhook'\ntoken = 'env:KEY'\nwebhook_secret = 'secret_0123456789'",
             "http.public_url is missing; Telegram calls there in webhook mode.",
         ),
+        (
             "[[hooks]]\nevent = 'agent-ended'\ncommand = ['a']",
             "hooks[0].event is 'agent-ended', and there is no such event. Did you mean 'agent_end'?",
         ),
@@ -110,10 +113,6 @@ def test_what_cannot_work_is_refused_before_anything_starts(tmp_path: Path, text
         ("heartbeat.every_minutes = 5", "heartbeat.every_minutes is set, but this version has no heartbeat yet."),
         ("calendar.backend = 'google'", "calendar.backend is set, but this version has no Google Calendar yet."),
         ("a2a.enabled = true", "a2a.enabled is set, but this version has no A2A yet."),
-        (
-            "[providers.google]\napi_key = 'env:KEY'",
-            "providers.google.kind is set, but this version has no provider of the kind 'google' yet.",
-        ),
     ],
 )
 def test_what_works_differently_than_one_may_think_is_told(tmp_path: Path, text: str, warning: str) -> None:

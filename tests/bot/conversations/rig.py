@@ -14,6 +14,7 @@ from bot.conversations import Conversation, Conversations
 from bot.conversations.attachments import Attachments
 from bot.conversations.services import ConversationServices
 from bot.conversations.session_seat import SessionOpener
+from bot.conversations.spending import PlaceSpending
 from bot.delivery import Inbox, Outbox, StoredMessage
 from bot.migrations import all_migrations
 from bot.place_extensions import PlaceExtensions
@@ -52,6 +53,7 @@ async def eventually(holds: Callable[[], bool]) -> None:
 class Rig:
     def __init__(self, database: Database, folder: Path, provider: ScriptedProvider, clock: FakeClock, settings: dict[str, Any]) -> None:
         ids = _ids
+        fallbacks, budget, compaction = settings.pop("fallbacks", ()), settings.pop("budget", 0.0), settings.pop("compaction", None)
         self.clock = clock
         self.database = database
         self.provider = provider
@@ -86,7 +88,7 @@ class Rig:
 
         factory = AgentSessionFactory(
             store=self.store, models=models, prompts=SystemPromptBuilder(), redactor=SecretRedactor(), clock=clock, ids=ids,
-            random=Random(1),
+            random=Random(1), fallbacks=fallbacks, compaction=compaction,
         )  # fmt: skip
         self.conversations = Conversations(
             ConversationServices(
@@ -102,6 +104,7 @@ class Rig:
                     tools=lambda send: ToolRegistry([self.tool]),
                     post=self.outbox.post,
                     extensions=self.extensions,
+                    spending=lambda place, zone: PlaceSpending(usage, place, zone, clock=clock, budget_usd=budget),
                 ),
                 channels=channels,
                 attachments=Attachments(workspaces, UploadStore(folder / "uploads"), clock),

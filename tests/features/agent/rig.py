@@ -8,6 +8,7 @@ from typing import Any
 
 from features.agent import AgentSession, AgentSessionFactory, AgentSessionOptions, RetryOptions
 from features.agent.testing import SCRIPTED_MODEL, ScriptedModels, ScriptedProvider, Step
+from features.compaction import CompactionOptions
 from features.contracts.agent import EntryJournal, Prompt
 from features.contracts.events import (
     AgentSettled,
@@ -80,6 +81,8 @@ class Rig:
         max_turns: int = 100,
         session_id: str | None = None,
         journal: EntryJournal | None = None,
+        compaction: CompactionOptions | None = None,
+        fallbacks: tuple[str, ...] = (),
         **options: Any,
     ) -> AgentSession:
         factory = AgentSessionFactory(
@@ -92,6 +95,8 @@ class Rig:
             random=Random(1),
             retry=retry,
             max_turns=max_turns,
+            compaction=compaction,
+            fallbacks=fallbacks,
         )
         context = ToolContext(address=SCOPE, session_id="", workspace=self.workspace, scratch=self.workspace)
         given = {"model": SCRIPTED_MODEL.reference, **options}

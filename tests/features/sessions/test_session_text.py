@@ -116,7 +116,7 @@ def test_ids_that_come_twice_are_told_apart() -> None:
     """A line that was written twice is dropped; another entry of that id gets one of its own, and so do those that follow it."""
     text = read(HEADER, user("a", None), user("a", None), user("a", None, "other"), user("b", "a"))
 
-    assert [entry.id for entry in text.entries][0] == "a"
+    assert text.entries[0].id == "a"
     assert len(text.entries) == len({entry.id for entry in text.entries}) == 3
     assert text.entries[2].parent_id == text.entries[1].id
 
