@@ -41,10 +41,12 @@ from bot.host_parts import (
     make_channels,
     make_extensions,
     make_hooks,
+    make_memory,
     make_models,
     make_processes,
     make_sessions,
     make_tools,
+    make_transcriber,
     webhooks_of,
 )
 from bot.http.auth import load_or_create_token
@@ -61,6 +63,7 @@ from features.contracts.clock import Clock
 from features.contracts.errors import OperatorMustAct, PumiceError, UserMustAct
 from features.processes import HostProcessHardening, SecretRedactor
 from features.sessions import DatabaseSessionStore
+from features.skills import SkillCatalog
 from features.storage import Database
 from features.usage import UsageLedger
 from workspaces import Workspaces
@@ -164,6 +167,12 @@ class Host:
         await self._access.load()
         self.events = EventHub(clock)
         self.commands: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
+        self._workspaces = Workspaces(config.host.data_dir / "workspaces")
+        self._memory = make_memory(config, self.database, self._access, self._workspaces)
+        self._skills = SkillCatalog(
+            self.database, clock, host_folder=config.host.data_dir, folder=self._workspaces.folder,
+            taken=[command.name for command in self.commands.menu()],
+        )  # fmt: skip
         self._compose_delivery(stack)
         await self._compose_extensions(stack)
         self._compose_conversations(stack)
@@ -201,7 +210,8 @@ class Host:
         opener = SessionOpener(
             make_sessions(config, store, self._models, self.redactor, clock=clock, ids=ids, random=self._random),
             store, self._settings, workspaces, clock=clock,
-            tools=make_tools(config, self._processes, sandboxed=self._sandbox is not None), post=self.outbox.post,
+            tools=make_tools(config, self._processes, self._memory, sandboxed=self._sandbox is not None),
+            skills=self._skills, memory=self._memory, instructions=config.host.data_dir / "AGENTS.md", post=self.outbox.post,
             extensions=self._extensions, built_in=self._built_in, roots=config.tools.roots,
             spending=lambda place, zone: PlaceSpending(
                 self._usage, place, zone, clock=clock, budget_usd=config.models.budget_usd_per_day,
@@ -210,7 +220,8 @@ class Host:
         self.conversations = Conversations(
             ConversationServices(
                 inbox=self.inbox, outbox=self.outbox, settings=self._settings, opener=opener, channels=self.channels,
-                attachments=Attachments(workspaces, self._uploads, clock), commands=self.commands, context=self._command_context(),
+                attachments=Attachments(workspaces, self._uploads, clock, make_transcriber(config, self._processes)),
+                commands=self.commands, context=self._command_context(), skills=self._skills,
                 usage=self._usage, publish=self.events.publish, clock=clock, ids=ids,
             ),
             idle_evict_minutes=config.chat.idle_evict_minutes,
@@ -225,7 +236,7 @@ class Host:
     def _command_context(self) -> Callable[[Conversation, Person, bool, bool], CommandContext]:
         services = CommandServices(
             models=self._models, settings=self._settings, usage=self._usage, access=self._access, extensions=self._extensions,
-            registry=self.commands,
+            skills=self._skills, memory=self._memory, registry=self.commands,
             channels_health=lambda: {name: channel.health() for name, channel in self.channels.items()}, clock=self._clock,
         )  # fmt: skip
 
@@ -257,7 +268,7 @@ class Host:
 
     async def _listen(self, channel: ChatChannel) -> None:
         """A channel survives every fault of its platform; this is for its own defects."""
-        self._errands.start(channel.announce_commands(self.commands.menu()), name=f"commands {channel.name}")
+        self._errands.start(self._announce_commands(channel), name=f"commands {channel.name}")
         while True:
             try:
                 await channel.run(self.inbox)
@@ -265,6 +276,9 @@ class Host:
                 error_id = self._ids()
                 log.exception("channel broke", extra={"facts": {"channel": channel.name, "error_id": error_id}})
             await self._clock.sleep(_CHANNEL_AGAIN_S)
+
+    async def _announce_commands(self, channel: ChatChannel) -> None:
+        await channel.announce_commands([*self.commands.menu(), *await self._skills.menu()])
 
     def _check_models(self) -> None:
         models = self.config.models

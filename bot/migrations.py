@@ -12,6 +12,15 @@ def all_migrations() -> tuple[Migrations, ...]:
     from bot.settings import SETTINGS_MIGRATIONS
     from features.extensions import EXTENSION_MIGRATIONS
     from features.sessions import SESSION_MIGRATIONS
+    from features.skills import SKILL_MIGRATIONS
     from features.usage import USAGE_MIGRATIONS
 
-    return SESSION_MIGRATIONS, USAGE_MIGRATIONS, SETTINGS_MIGRATIONS, ACCESS_MIGRATIONS, DELIVERY_MIGRATIONS, EXTENSION_MIGRATIONS
+    return (
+        SESSION_MIGRATIONS,
+        SKILL_MIGRATIONS,
+        USAGE_MIGRATIONS,
+        SETTINGS_MIGRATIONS,
+        ACCESS_MIGRATIONS,
+        DELIVERY_MIGRATIONS,
+        EXTENSION_MIGRATIONS,
+    )

@@ -6,9 +6,11 @@ from bot.chat_commands.access_commands import pair
 from bot.chat_commands.basics import help_, start, status, stop
 from bot.chat_commands.context import CommandContext
 from bot.chat_commands.extension_commands import extensions, reload
+from bot.chat_commands.memory_commands import memory
 from bot.chat_commands.model_commands import model, thinking
 from bot.chat_commands.session_commands import compact, delete, name, new, resume, sessions
 from bot.chat_commands.setting_commands import busy, settings, timezone, verbose
+from bot.chat_commands.skill_commands import skills
 from bot.chat_commands.usage_command import usage
 from features.commands import Command
 from features.contracts.errors import RetryLater, UserMustAct
@@ -36,6 +38,8 @@ def chat_commands() -> list[Command[CommandContext]]:
         _command("timezone", "[ZONE]", "Shows or sets this chat's time zone.", timezone),
         _command("busy", "[steer|follow_up|interrupt|collect]", "What becomes of a message while I work.", busy),
         _command("verbose", "[off|status|full]", "How much of my work you see.", verbose),
+        _command("memory", "[forget KEY|clear] [everywhere]", "What I remember here, with buttons to forget it.", memory),
+        _command("skills", "[show|allow|refuse NAME]", "Skills and prompt templates of this chat.", skills),
         _command("usage", "[day|week|month]", "Tokens and money that this chat used.", usage),
         _command("settings", "", "This chat's settings, as buttons.", settings),
         _command("extensions", "[reload|trust|disable|enable]", "What extends me here, and whether it runs.", extensions),

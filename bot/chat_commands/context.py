@@ -13,6 +13,8 @@ from features.contracts.clock import Clock
 from features.contracts.models import Model, ThinkingLevel
 from features.contracts.sessions import SessionSummary
 from features.extensions import LoadedExtension, LoadedExtensions
+from features.memory import Memory
+from features.skills import SkillCatalog
 
 __all__ = ["CommandContext", "CommandServices", "Conversation", "Extensions", "Models", "Status", "Stopped", "UsageFigures", "UsageSums"]
 
@@ -161,6 +163,8 @@ class CommandServices:
     usage: UsageSums
     access: Access
     extensions: Extensions
+    skills: SkillCatalog
+    memory: Memory
     channels_health: Callable[[], Mapping[str, ChannelHealth]]
     registry: "CommandRegistry[CommandContext]"
     clock: Clock

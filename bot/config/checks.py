@@ -37,6 +37,7 @@ def check(config: Config) -> None:
     _check_models(config)
     _check_channels(config)
     _check_services(config)
+    _check_voice(config)
 
 
 def _check_host(config: Config) -> None:
@@ -142,6 +143,8 @@ def _check_slack(slack: SlackSection) -> None:
 
 
 def _check_services(config: Config) -> None:
+    if not config.tools.web_fetch.timeout_s:
+        raise ConfigurationError("tools.web_fetch.timeout_s is 0; it must be above 0. To do without the tool, name it in tools.disabled.")
     for name, server in config.mcp.servers.items():
         _check_either(f"mcp.servers.{name}", command=server.command, url=server.url)
     for i, hook in enumerate(config.hooks):
@@ -167,6 +170,26 @@ def _check_hook(key: str, hook: HookSection) -> None:
         raise ConfigurationError(f"{key}.event is {hook.event!r}, and there is no such event. {hint}")
     if not 0 < hook.timeout_s <= _LONGEST_HOOK_S:
         raise ConfigurationError(f"{key}.timeout_s is {hook.timeout_s:g}; it must be above 0 and at most {_LONGEST_HOOK_S}.")
+
+
+def _check_voice(config: Config) -> None:
+    voice = config.voice
+    if voice.transcribe and voice.command:
+        raise ConfigurationError("voice has both transcribe and command. Keep one.")
+    if not voice.transcribe:
+        return
+    provider, slash, model = voice.transcribe.partition("/")
+    if not slash or not model or provider not in config.providers:
+        raise ConfigurationError(
+            f"voice.transcribe is {voice.transcribe!r}; write it as provider/model, with a provider of the configuration, "
+            "like 'openai/whisper-1'."
+        )
+    kind = config.providers[provider].kind
+    if kind not in ("openai", "openai-compatible"):
+        raise ConfigurationError(
+            f"voice.transcribe is {voice.transcribe!r}, whose provider is of the kind {kind!r}. "
+            "Use one of the kind openai or openai-compatible."
+        )
 
 
 def _check_either(key: str, *, command: tuple[str, ...], url: str) -> None:
@@ -211,8 +234,6 @@ def _switched_on_for_later(config: Config) -> Iterator[tuple[str, str]]:
     """Keys of features that come later, each with the feature's name."""
     later: tuple[tuple[str, object, str], ...] = (
         ("heartbeat.every_minutes", config.heartbeat.every_minutes, "heartbeat"),
-        ("memory.host_wide", config.memory.host_wide, "host-wide memory"),
-        ("voice", config.voice.transcribe or config.voice.command, "voice transcription"),
         ("calendar.backend", config.calendar.backend == "google", "Google Calendar"),
         ("mcp.servers", config.mcp.servers, "MCP"),
         ("a2a.enabled", config.a2a.enabled, "A2A"),

@@ -17,6 +17,7 @@ from features.contracts.clock import Clock
 from features.contracts.events import SessionEvent
 from features.contracts.messages import AssistantMessage
 from features.contracts.sessions import TransactionWork
+from features.skills import SkillCatalog
 from features.usage import UsageLedger
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
     attachments: Attachments
     commands: CommandRegistry[Any]
     context: Callable[["Conversation", Person, bool, bool], Any]
+    skills: SkillCatalog
     usage: UsageLedger
     publish: Callable[[Address, SessionEvent], None]
     clock: Clock

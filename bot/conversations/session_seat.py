@@ -18,6 +18,8 @@ from features.contracts.extensions import ExtensionSpec
 from features.contracts.sessions import SessionStore, SessionSummary
 from features.contracts.tools import ToolContext
 from features.extensions import ExtensionLease, LoadedExtension
+from features.memory import Memory
+from features.skills import SkillCatalog
 from features.tools import ToolRegistry
 from workspaces import Workspaces
 
@@ -35,11 +37,12 @@ class SessionOpener:
     """Opens sessions with all that belongs to their place.
 
     Args:
-        tools: makes the tools of one session; what it hands to ``send`` goes into that session's chat.
+        tools: makes the tools of one session of a place; what it hands to ``send`` goes into that session's chat.
         post: puts a message into the outbox.
         built_in: the host's own extensions, which every session has.
         roots: folders beside the workspace that file tools may reach.
         spending: what a place may spend, by its time zone; None for places without a budget whose summaries are not counted.
+        instructions: a file of instructions for all chats.
     """
 
     def __init__(
@@ -50,12 +53,15 @@ class SessionOpener:
         workspaces: Workspaces,
         *,
         clock: Clock,
-        tools: Callable[[ChatSender], ToolRegistry],
+        tools: Callable[[Address, ChatSender], ToolRegistry],
+        skills: SkillCatalog,
+        memory: Memory,
         post: Callable[[Address, OutboundMessage], Awaitable[object]],
         extensions: PlaceExtensions,
         built_in: Sequence[ExtensionSpec] = (),
         roots: Sequence[Path] = (),
         spending: Callable[[Address, str], Spending] | None = None,
+        instructions: Path | None = None,
     ) -> None:
         self.store = store
         self.settings = settings
@@ -64,6 +70,9 @@ class SessionOpener:
         self._workspaces = workspaces
         self._clock = clock
         self._tools = tools
+        self._skills = skills
+        self._memory = memory
+        self._instructions = instructions
         self._post = post
         self._built_in = tuple(built_in)
         self._roots = tuple(roots)
@@ -98,6 +107,7 @@ class SessionOpener:
             workspace=folder,
             scratch=self._workspaces.scratch(place),
             roots=self._roots,
+            readable=await self._skills.readable(),
             time_zone=settings.time_zone,
         )
         return await self._factory.create(
@@ -106,7 +116,10 @@ class SessionOpener:
                 session_id=session_id,
                 new=new,
                 name=name,
-                tools=self._tools(send),
+                tools=self._tools(place, send),
+                skills=self._skills.place(place),
+                host_instructions=self._instructions,
+                host_memory=self._memory.host_file(place),
                 tool_context=context,
                 chat=f"You talk in the chat {address}, through {address.channel}.",
                 model=settings.model,

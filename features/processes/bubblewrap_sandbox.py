@@ -22,12 +22,22 @@ class BubblewrapSandbox:
     Args:
         hidden: folders and files that no process may see.
         writable: further folders that a process may change (``tools.roots``).
+        readable: folders that a process may see, though they are in hidden ones.
         network: whether processes may use the network.
     """
 
-    def __init__(self, *, hidden: Sequence[Path], writable: Sequence[Path] = (), network: bool, bwrap: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        hidden: Sequence[Path],
+        writable: Sequence[Path] = (),
+        readable: Sequence[Path] = (),
+        network: bool,
+        bwrap: str | None = None,
+    ) -> None:
         self._hidden = tuple(path.resolve() for path in hidden)
         self._writable = tuple(path.resolve() for path in writable)
+        self._readable = tuple(path.resolve() for path in readable)
         self._network = network
         self._bwrap = bwrap or shutil.which("bwrap")
 
@@ -78,6 +88,8 @@ class BubblewrapSandbox:
         arguments += ["--tmpfs", "/tmp", "--tmpfs", "/run/user"]  # noqa: S108 - mounts of its own
         for path in self._hidden:
             arguments += ["--ro-bind", "/dev/null", str(path)] if path.is_file() else ["--tmpfs", str(path)]
+        for path in self._readable:
+            arguments += ["--ro-bind-try", str(path), str(path)]
         for path in self._writable:
             arguments += ["--bind-try", str(path), str(path)]
         if workspace is not None:

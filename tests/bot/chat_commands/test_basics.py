@@ -11,8 +11,8 @@ from tests.bot.chat_commands.conftest import GUEST, Chat
 def test_every_documented_command_is_there() -> None:
     """The list is a promise; what acts outside the queue is one too."""
     commands = chat_commands()
-    names = "start help new stop status model thinking compact sessions resume delete name timezone busy verbose usage settings"
-    names += " extensions reload pair"
+    names = "start help new stop status model thinking compact sessions resume delete name timezone busy verbose memory skills usage"
+    names += " settings extensions reload pair"
 
     assert [command.name for command in commands] == names.split()
     assert {command.name for command in commands if command.control} == {"start", "help", "stop", "status", "pair"}

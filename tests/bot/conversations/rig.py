@@ -16,6 +16,7 @@ from bot.conversations.services import ConversationServices
 from bot.conversations.session_seat import SessionOpener
 from bot.conversations.spending import PlaceSpending
 from bot.delivery import Inbox, Outbox, StoredMessage
+from bot.delivery.place_log import DatabasePlaceLog
 from bot.migrations import all_migrations
 from bot.place_extensions import PlaceExtensions
 from bot.settings import ChatSettings, SettingsStore
@@ -31,8 +32,10 @@ from features.contracts.messages import UserMessage, message_text
 from features.contracts.models import Model
 from features.contracts.testing import FakeClock, sequential_ids
 from features.extensions import ExtensionCatalogue, ExtensionChoices, ExtensionLoader
+from features.memory import Memory
 from features.processes import SecretRedactor
 from features.sessions import DatabaseSessionStore
+from features.skills import SkillCatalog
 from features.storage import Database
 from features.system_prompt import SystemPromptBuilder
 from features.tools import ToolRegistry
@@ -78,9 +81,13 @@ class Rig:
         usage = UsageLedger(database, clock)
         catalogue = ExtensionCatalogue(ExtensionLoader(), ExtensionChoices(database, clock), entry_points=False)
         self.extensions = PlaceExtensions(catalogue, workspaces, may_have_own=lambda place: True)
+        self.skills = SkillCatalog(
+            database, clock, host_folder=folder, folder=workspaces.folder, taken=[command.name for command in registry.menu()]
+        )
+        memory = Memory(DatabasePlaceLog(database), folder=workspaces.folder, host_file=None, is_owners=lambda place: False)
         command_services = CommandServices(
             models=_Models(models), settings=self.settings, usage=usage, access=self.access, extensions=self.extensions,
-            channels_health=dict, registry=registry, clock=clock,
+            skills=self.skills, memory=memory, channels_health=dict, registry=registry, clock=clock,
         )  # fmt: skip
 
         def context(conversation: Conversation, sender: Person, owner: bool, group: bool) -> CommandContext:
@@ -101,7 +108,9 @@ class Rig:
                     self.settings,
                     workspaces,
                     clock=clock,
-                    tools=lambda send: ToolRegistry([self.tool]),
+                    tools=lambda place, send: ToolRegistry([self.tool]),
+                    skills=self.skills,
+                    memory=memory,
                     post=self.outbox.post,
                     extensions=self.extensions,
                     spending=lambda place, zone: PlaceSpending(usage, place, zone, clock=clock, budget_usd=budget),
@@ -110,6 +119,7 @@ class Rig:
                 attachments=Attachments(workspaces, UploadStore(folder / "uploads"), clock),
                 commands=registry,
                 context=context,
+                skills=self.skills,
                 usage=usage,
                 publish=lambda address, event: self.events.append((address, event)),
                 clock=clock,
