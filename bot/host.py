@@ -61,6 +61,7 @@ from features.commands import CommandRegistry
 from features.contracts.chat import Address, ChatChannel, InboundMessage, OutboundMessage, Person
 from features.contracts.clock import Clock
 from features.contracts.errors import OperatorMustAct, PumiceError, UserMustAct
+from features.pins import Pins
 from features.processes import HostProcessHardening, SecretRedactor
 from features.sessions import DatabaseSessionStore
 from features.skills import SkillCatalog
@@ -194,7 +195,7 @@ class Host:
         self._processes = make_processes(config, self.redactor, self._sandbox)
         self._workspaces = Workspaces(config.host.data_dir / "workspaces")
         hooks = await stack.enter_async_context(make_hooks(config, self._processes, self.redactor, clock=self._clock, ids=self._ids))
-        self._built_in = (hooks.spec(),) if config.hooks else ()
+        self._built_in = (Pins().spec(), *((hooks.spec(),) if config.hooks else ()))
         catalogue = make_extensions(config, self.database, clock=self._clock)
         stack.callback(catalogue.close)
         self._extensions = PlaceExtensions(catalogue, self._workspaces, may_have_own=self._may_have_own_extensions)
@@ -212,7 +213,8 @@ class Host:
             store, self._settings, workspaces, clock=clock,
             tools=make_tools(config, self._processes, self._memory, sandboxed=self._sandbox is not None),
             skills=self._skills, memory=self._memory, instructions=config.host.data_dir / "AGENTS.md", post=self.outbox.post,
-            extensions=self._extensions, built_in=self._built_in, roots=config.tools.roots,
+            extensions=self._extensions, built_in=self._built_in,
+            processes=self._processes, host_commands=[command.name for command in self.commands.menu()], roots=config.tools.roots,
             spending=lambda place, zone: PlaceSpending(
                 self._usage, place, zone, clock=clock, budget_usd=config.models.budget_usd_per_day,
             ),

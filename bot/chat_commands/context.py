@@ -8,7 +8,7 @@ from typing import Protocol
 from bot.access import Access
 from bot.settings import SettingsStore
 from features.commands import CommandRegistry
-from features.contracts.chat import Address, Button, ChannelHealth, Person
+from features.contracts.chat import Address, Button, ChannelHealth, ChatCommand, Person
 from features.contracts.clock import Clock
 from features.contracts.models import Model, ThinkingLevel
 from features.contracts.sessions import SessionSummary
@@ -63,6 +63,7 @@ class Conversation(Protocol):
     - ``say`` returns once the text is in the outbox.
     - Sessions are this address's own; another's id raises UserMustAct, as does one that is not there or not unique.
     - ``extensions`` are those at work in this chat, after a look at what has changed.
+    - ``extension_commands`` and ``extension_models`` are what those bring.
     - ``compact`` gives what to say about it; while a run goes on it is only noted.
     - ``new_session``, ``resume_session`` and ``delete_session`` stop a run first.
     """
@@ -84,6 +85,10 @@ class Conversation(Protocol):
     async def list_sessions(self) -> Sequence[SessionSummary]: ...
 
     async def extensions(self) -> Sequence[LoadedExtension]: ...
+
+    async def extension_commands(self) -> Sequence[ChatCommand]: ...
+
+    async def extension_models(self) -> Sequence[Model]: ...
 
     async def stop(self) -> Stopped: ...
 

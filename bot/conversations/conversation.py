@@ -4,10 +4,12 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
 from bot.conversations.command_desk import CommandDesk, defect_text
+from bot.conversations.extension_desk import ExtensionDesk
 from bot.conversations.gathering import Gathering
 from bot.conversations.overheard import overheard_note
 from bot.conversations.pending import Pending
@@ -27,10 +29,12 @@ from bot.delivery.wording import STOPPED
 from bot.extension_texts import extension_news
 from bot.settings import ChatSettings
 from features.agent import AgentSession
-from features.contracts.chat import Address, Button
+from features.contracts.chat import Address, Button, ChatCommand
 from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyError
-from features.contracts.events import SessionEvent
-from features.contracts.models import ThinkingLevel
+from features.contracts.events import MessageEnd, SessionEvent
+from features.contracts.extension_events import BeforeSessionDelete, BeforeSessionSwitch
+from features.contracts.messages import CustomMessage
+from features.contracts.models import Model, ThinkingLevel
 from features.contracts.sessions import SessionSummary
 from features.extensions import LoadedExtension
 
@@ -78,8 +82,13 @@ class Conversation:
         self._services = services
         self._errands = Errands(log, services.ids)
         self._voice = Voice(address, services.outbox)
+        self._extensions = ExtensionDesk(address, services, self._voice, self, lambda: self._seat.current)
         self._commands = CommandDesk(
-            services, self._voice, lambda who, owner, group: services.context(self, who, owner, group), recovered_through=recovered_through
+            services,
+            self._voice,
+            lambda who, owner, group: services.context(self, who, owner, group),
+            further=self._extensions.parse,
+            recovered_through=recovered_through,
         )
         self._skills = SkillDesk(address.place, services.skills, self._voice)
         self._line = WaitingLine(address, services.inbox, backlog=backlog)
@@ -87,7 +96,7 @@ class Conversation:
         self._pending = Pending(address, services.inbox)
         self._runs = Runs(address, services, self._errands, ended=self._run_ended)
         self._summing_up = SummingUp(address, services, self._tell)
-        self._seat = SessionSeat(address, services.opener, self._runs.books, opened=self._opened, heard=self._heard)
+        self._seat = SessionSeat(address, services.opener, self._runs.books, self._extensions, opened=self._opened, heard=self._heard)
         self._unfinished: deque[tuple[UnfinishedTurn, CutRun]] = deque()
         self._actor: asyncio.Task[None] | None = None
         self._preparing: asyncio.Task[None] | None = None
@@ -199,7 +208,11 @@ class Conversation:
 
     async def _take(self, turn: Turn) -> None:
         stored = turn.messages[0]
-        if stored.message.kind in ("edit", "deletion"):
+        if self._seat.current is None and self._commands.is_unknown(stored):
+            await self._seat.get()  # it may be an extension's
+        if turn.apart:
+            await self._take_extensions_wish(turn)
+        elif stored.message.kind in ("edit", "deletion"):
             await self._edit(stored)
         elif (parsed := self._commands.parse(stored)) is not None:
             await self._commands.act_in_turn(stored, *parsed)
@@ -214,6 +227,13 @@ class Conversation:
         elif self._runs.active:
             await self._join(turn, (await self.settings()).busy)
         elif await self._prepare(turn):
+            await self._begin(turn)
+
+    async def _take_extensions_wish(self, turn: Turn) -> None:
+        """It waits for what goes on, and joins nothing."""
+        if self._runs.active:
+            self._pending.held.append(turn)
+        elif not await self._extensions.is_over(turn, await self._seat.get()) and await self._prepare(turn):
             await self._begin(turn)
 
     async def _edit(self, stored: StoredMessage) -> None:
@@ -245,7 +265,17 @@ class Conversation:
             await self.say(STOPPED, answers=turn.ids)
             return False
         task.result()
+        if turn.heard is not None and turn.heard.handled:
+            await self._swallowed(turn, turn.heard.reply)
+            return False
         return True
+
+    async def _swallowed(self, turn: Turn, reply: str | None) -> None:
+        """An extension has dealt with a turn."""
+        if reply and reply.strip():
+            await self.say(reply, answers=turn.ids)
+        else:
+            await self._services.inbox.close_without_answer(turn.ids, skipped=False)
 
     async def _make_ready(self, turn: Turn) -> None:
         session = await self._seat.get()
@@ -257,6 +287,8 @@ class Conversation:
             for problem in turn.fetched.problems:
                 await self.say(problem)
         self._pending.dress(turn)
+        if turn.heard is None and not (turn.apart and turn.empty):
+            turn.heard = await session.hear(turn.prompt())
 
     async def _begin(self, turn: Turn) -> None:
         if self._leaving:
@@ -319,6 +351,8 @@ class Conversation:
         self._errands.start(self._voice.aside(text), name=f"notice {self.address}")
 
     def _heard(self, event: SessionEvent) -> None:
+        if isinstance(event, MessageEnd) and isinstance(event.message, CustomMessage) and event.message.display:
+            self._services.outbox.look(self.address)
         self._runs.on_event(event)
         self._summing_up.on_event(event)
         self._services.publish(self.address, event)
@@ -335,7 +369,12 @@ class Conversation:
         return await self._seat.get()
 
     async def new_session(self, name: str = "") -> str:
-        """Begin a fresh session, after stopping the run; returns its id."""
+        """Begin a fresh session, after stopping the run; returns its id.
+
+        Raises:
+            UserMustAct: an extension does not allow it.
+        """
+        await self._seat.ask(BeforeSessionSwitch("new", None))
         await self.stop()
         return (await self._seat.start_new(name)).id
 
@@ -343,8 +382,9 @@ class Conversation:
         """Go back to one of this address's sessions, by its id or a unique beginning of it; returns its name.
 
         Raises:
-            UserMustAct: there is none, or more than one.
+            UserMustAct: there is none, or more than one, or an extension does not allow it.
         """
+        await self._seat.ask(BeforeSessionSwitch("resume", (await self._seat.find(session_id)).id))
         await self.stop()
         return (await self._seat.switch(session_id)).name
 
@@ -352,9 +392,10 @@ class Conversation:
         """Delete one of this address's sessions for good, after stopping the run if it is the one at work.
 
         Raises:
-            UserMustAct: there is none, or more than one.
+            UserMustAct: there is none, or more than one, or an extension does not allow it.
         """
         found = await self._seat.find(session_id)
+        await self._seat.ask(BeforeSessionDelete(found.id))
         if self._seat.current is not None and self._seat.current.id == found.id:
             await self.stop()
         await self._seat.delete(found.id)
@@ -366,6 +407,20 @@ class Conversation:
         """Those of this address's session. What has changed is taken up first, if nothing goes on."""
         self.last_used = self._services.clock.monotonic()
         return await self._seat.extensions()
+
+    async def take_up_extensions(self) -> None:
+        """Load extensions of this chat again, after stopping the run."""
+        await self.stop()
+        await self._seat.reload()
+
+    async def extension_commands(self) -> Sequence[ChatCommand]:
+        """The commands that the extensions of this address's session bring."""
+        await self.session()
+        return self._extensions.commands()
+
+    async def extension_models(self) -> Sequence[Model]:
+        """The models that they bring."""
+        return (await self.session()).brought_models
 
     async def stop(self) -> StopReport:
         """Stop what is going on, at once; what waits is kept and answered next."""
@@ -442,8 +497,8 @@ class Conversation:
         self._runs.books.parked = True
         await self._runs.halt()
 
-    async def close(self) -> None:
+    async def close(self, reason: Literal["quit", "evict"] = "quit") -> None:
         self.leave()
         self._runs.books.parked = True  # what is cut here is not answered
         await self._errands.close()
-        await self._seat.close()
+        await self._seat.close(reason)

@@ -62,6 +62,10 @@ class Runs:
 
     def start(self, session: AgentSession, turn: Turn, settings: ChatSettings) -> None:
         """Begin a run with a turn; no run may be active."""
+        if turn.apart and turn.empty:
+            start = RunStart(reply_to=turn.reply_to, answers=turn.ids)
+            self._launch(session, settings, start, turn.ids, lambda: session.resume(turn.ids, owner=turn.owner))
+            return
         prompt = turn.prompt()
         self._launch(session, settings, RunStart(reply_to=turn.reply_to), turn.ids, lambda: session.prompt(prompt))
 
