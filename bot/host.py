@@ -66,6 +66,7 @@ from features.contracts.chat import Address, ChatChannel, InboundMessage, Outbou
 from features.contracts.clock import Clock
 from features.contracts.errors import OperatorMustAct, PumiceError, UserMustAct
 from features.contracts.sessions import SessionStore
+from features.pins import Pins
 from features.processes import HostProcessHardening, SecretRedactor
 from features.sessions import DatabaseSessionStore, SessionTransfer
 from features.skills import SkillCatalog
@@ -207,9 +208,12 @@ class Host:
         self._workspaces = Workspaces(config.host.data_dir / "workspaces")
         hooks = await stack.enter_async_context(make_hooks(config, self._processes, self.redactor, clock=self._clock, ids=self._ids))
         self._approvals = Approvals(config.approvals.options(), self.database, self._clock)
-        self._built_in = [hooks.spec()] if config.hooks else []
+        built_in = [Pins().spec()]
+        if config.hooks:
+            built_in.append(hooks.spec())
         if self._approvals.options.asks:
-            self._built_in.append(self._approvals.extension())
+            built_in.append(self._approvals.extension())
+        self._built_in = tuple(built_in)
         catalogue = make_extensions(config, self.database, clock=self._clock)
         stack.callback(catalogue.close)
         self._extensions = PlaceExtensions(catalogue, self._workspaces, may_have_own=self._may_have_own_extensions)
@@ -228,7 +232,8 @@ class Host:
             store, self._settings, workspaces, clock=clock,
             tools=make_tools(config, self._processes, self._memory, sandboxed=self._sandbox is not None),
             skills=self._skills, memory=self._memory, instructions=config.host.data_dir / "AGENTS.md", post=self.outbox.post,
-            extensions=self._extensions, built_in=self._built_in, roots=config.tools.roots,
+            extensions=self._extensions, built_in=self._built_in,
+            processes=self._processes, host_commands=[command.name for command in self.commands.menu()], roots=config.tools.roots,
             spending=lambda place, zone: PlaceSpending(
                 self._usage, place, zone, clock=clock, budget_usd=config.models.budget_usd_per_day,
             ),

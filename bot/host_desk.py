@@ -187,7 +187,7 @@ class HostDesk:
     # What the host tells those who watch
 
     def received(self, stored: StoredMessage) -> None:
-        if not stored.message.key.startswith(_KEY) and stored.message.kind != "edit":
+        if not stored.message.key.startswith(_KEY) and stored.message.kind not in ("edit", "extension"):
             self.events.received(stored.message.address, self._row(logged_message(stored)))
 
     def delivered(self, delivery: Delivery) -> None:

@@ -9,7 +9,7 @@ from bot.access import Access
 from bot.settings import SettingsStore
 from features.approvals import Approvals
 from features.commands import CommandRegistry
-from features.contracts.chat import Address, Button, ChannelHealth, OutboundFile, Person
+from features.contracts.chat import Address, Button, ChannelHealth, ChatCommand, OutboundFile, Person
 from features.contracts.clock import Clock
 from features.contracts.models import Model, ThinkingLevel
 from features.contracts.session_transfer import ExportFormat
@@ -134,6 +134,7 @@ class Conversation(Protocol):
     - ``say`` returns once the text is in the outbox.
     - Sessions are this address's own; another's id raises UserMustAct, as does one that is not there or not unique.
     - ``extensions`` are those at work in this chat, after a look at what has changed.
+    - ``extension_commands`` and ``extension_models`` are what those bring.
     - ``compact`` gives what to say about it; while a run goes on it is only noted.
     - ``new_session``, ``resume_session`` and ``delete_session`` stop a run first.
     """
@@ -150,6 +151,10 @@ class Conversation(Protocol):
     async def say(self, text: str, *, buttons: Sequence[Sequence[Button]] = (), files: Sequence[OutboundFile] = ()) -> None: ...
 
     async def extensions(self) -> Sequence[LoadedExtension]: ...
+
+    async def extension_commands(self) -> Sequence[ChatCommand]: ...
+
+    async def extension_models(self) -> Sequence[Model]: ...
 
     async def stop(self) -> Stopped: ...
 

@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 
 from bot.chat_commands.context import UsageFigures
-from features.contracts.chat import Address, Button, OutboundFile, Person
+from features.contracts.chat import Address, Button, ChatCommand, OutboundFile, Person
 from features.contracts.errors import UserMustAct
 from features.contracts.models import Model, ThinkingLevel
 from features.contracts.session_transfer import ExportFormat
@@ -65,6 +65,8 @@ class NotedConversation:
     address: Address
     sessions: list[SessionSummary] = field(default_factory=list)
     extended: list[LoadedExtension] = field(default_factory=list)
+    brought_commands: list[ChatCommand] = field(default_factory=list)
+    brought_models: list[Model] = field(default_factory=list)
     now: NotedStatus = field(default_factory=NotedStatus)
     stopping: NotedStop = field(default_factory=NotedStop)
     said: list[str] = field(default_factory=list)
@@ -94,6 +96,12 @@ class NotedConversation:
 
     async def extensions(self) -> Sequence[LoadedExtension]:
         return self.extended
+
+    async def extension_commands(self) -> Sequence[ChatCommand]:
+        return self.brought_commands
+
+    async def extension_models(self) -> Sequence[Model]:
+        return self.brought_models
 
     async def stop(self) -> NotedStop:
         self.deeds.append(("stop", ""))

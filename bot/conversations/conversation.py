@@ -4,10 +4,12 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
 from bot.conversations.command_desk import CommandDesk, defect_text
+from bot.conversations.extension_desk import ExtensionDesk
 from bot.conversations.gathering import Gathering
 from bot.conversations.overheard import overheard_note
 from bot.conversations.pending import Pending
@@ -28,10 +30,11 @@ from bot.delivery.wording import STOPPED
 from bot.extension_texts import extension_news
 from bot.settings import ChatSettings
 from features.agent import AgentSession
-from features.contracts.chat import Address, Button, OutboundFile, Person
+from features.contracts.chat import Address, Button, ChatCommand, OutboundFile, Person
 from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyError, UserMustAct
-from features.contracts.events import SessionEvent
-from features.contracts.models import ThinkingLevel
+from features.contracts.events import MessageEnd, SessionEvent
+from features.contracts.messages import CustomMessage
+from features.contracts.models import Model, ThinkingLevel
 from features.extensions import LoadedExtension
 
 __all__ = ["Conversation", "ConversationStatus", "StopReport"]
@@ -79,21 +82,31 @@ class Conversation:
         self._errands = Errands(log, services.ids)
         self._voice = Voice(address, services.outbox)
         self._questions = services.questions.chat(address, noted=lambda lines: self._runs.note(lines))
+        self._extensions = ExtensionDesk(address, services, self._voice, self, lambda: self._seat.current)
         self._commands = CommandDesk(
             services,
             self._voice,
             self._questions,
             lambda who, owner, group: services.context(self, who, owner, group),
+            further=self._extensions.parse,
             recovered_through=recovered_through,
         )
         self._skills = SkillDesk(address.place, services.skills, self._voice)
         self._line = WaitingLine(address, services.inbox, backlog=backlog)
         self._gathering = Gathering(self._line, services.clock)
         self._pending = Pending(address, services.inbox)
-        self._runs = Runs(address, services, self._errands, self._questions, ended=self._run_ended)
+        self._runs: Runs = Runs(address, services, self._errands, self._questions, ended=self._run_ended)
         self._summing_up = SummingUp(address, services, self._tell)
-        self._seat = SessionSeat(address, services.opener, self._runs.books, self._questions, opened=self._opened, heard=self._heard)
-        self.moves = SessionMoves(address, services, self._seat, self._runs, halt=self._halt, again=self._answer_again)
+        self._seat: SessionSeat = SessionSeat(
+            address,
+            services.opener,
+            self._runs.books,
+            self._questions,
+            self._extensions,
+            opened=self._opened,
+            heard=self._heard,
+        )
+        self.moves: SessionMoves = SessionMoves(address, services, self._seat, self._runs, halt=self._halt, again=self._answer_again)
         self._unfinished: deque[tuple[UnfinishedTurn, CutRun]] = deque()
         self._actor: asyncio.Task[None] | None = None
         self._preparing: asyncio.Task[None] | None = None
@@ -223,7 +236,11 @@ class Conversation:
 
     async def _take(self, turn: Turn) -> None:
         stored = turn.messages[0]
-        if stored.message.kind in ("edit", "deletion"):
+        if self._seat.current is None and self._commands.is_unknown(stored):
+            await self._seat.get()  # it may be an extension's
+        if turn.apart:
+            await self._take_extensions_wish(turn)
+        elif stored.message.kind in ("edit", "deletion"):
             await self._edit(stored)
         elif (parsed := self._commands.parse(stored)) is not None:
             await self._commands.act_in_turn(stored, *parsed)
@@ -238,6 +255,13 @@ class Conversation:
         elif self._runs.active:
             await self._join(turn, (await self.settings()).busy)
         elif await self._prepare(turn):
+            await self._begin(turn)
+
+    async def _take_extensions_wish(self, turn: Turn) -> None:
+        """It waits for what goes on, and joins nothing."""
+        if self._runs.active:
+            self._pending.held.append(turn)
+        elif not await self._extensions.is_over(turn, await self._seat.get()) and await self._prepare(turn):
             await self._begin(turn)
 
     async def _edit(self, stored: StoredMessage) -> None:
@@ -269,7 +293,17 @@ class Conversation:
             await self.say(STOPPED, answers=turn.ids)
             return False
         task.result()
+        if turn.heard is not None and turn.heard.handled:
+            await self._swallowed(turn, turn.heard.reply)
+            return False
         return True
+
+    async def _swallowed(self, turn: Turn, reply: str | None) -> None:
+        """An extension has dealt with a turn."""
+        if reply and reply.strip():
+            await self.say(reply, answers=turn.ids)
+        else:
+            await self._services.inbox.close_without_answer(turn.ids, skipped=False)
 
     async def _make_ready(self, turn: Turn) -> None:
         session = await self._seat.get()
@@ -281,6 +315,8 @@ class Conversation:
             for problem in turn.fetched.problems:
                 await self.say(problem)
         self._pending.dress(turn)
+        if turn.heard is None and not (turn.apart and turn.empty):
+            turn.heard = await session.hear(turn.prompt())
 
     async def _begin(self, turn: Turn) -> None:
         if self._leaving:
@@ -343,6 +379,8 @@ class Conversation:
         self._errands.start(self._voice.aside(text), name=f"notice {self.address}")
 
     def _heard(self, event: SessionEvent) -> None:
+        if isinstance(event, MessageEnd) and isinstance(event.message, CustomMessage) and event.message.display:
+            self._services.outbox.look(self.address)
         self._runs.on_event(event)
         self._summing_up.on_event(event)
         self._services.publish(self.address, event)
@@ -377,6 +415,20 @@ class Conversation:
         """Those of this address's session. What has changed is taken up first, if nothing goes on."""
         self.last_used = self._services.clock.monotonic()
         return await self._seat.extensions()
+
+    async def take_up_extensions(self) -> None:
+        """Load extensions of this chat again, after stopping the run."""
+        await self.stop()
+        await self._seat.reload()
+
+    async def extension_commands(self) -> Sequence[ChatCommand]:
+        """The commands that the extensions of this address's session bring."""
+        await self.session()
+        return self._extensions.commands()
+
+    async def extension_models(self) -> Sequence[Model]:
+        """The models that they bring."""
+        return (await self.session()).brought_models
 
     async def stop(self) -> StopReport:
         """Stop what is going on, at once; what waits is kept and answered next."""
@@ -459,8 +511,8 @@ class Conversation:
         self._runs.books.parked = True
         await self._runs.halt()
 
-    async def close(self) -> None:
+    async def close(self, reason: Literal["quit", "evict"] = "quit") -> None:
         self.leave()
         self._runs.books.parked = True  # what is cut here is not answered
         await self._errands.close()
-        await self._seat.close()
+        await self._seat.close(reason)

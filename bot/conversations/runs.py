@@ -71,8 +71,12 @@ class Runs:
 
     def start(self, session: AgentSession, turn: Turn, settings: ChatSettings) -> None:
         """Begin a run with a turn; no run may be active."""
-        prompt = turn.prompt()
         asker = Asker(people=turn.people, attended=turn.attended)
+        if turn.apart and turn.empty:
+            start = RunStart(reply_to=turn.reply_to, answers=turn.ids)
+            self._launch(session, settings, start, asker, turn.ids, lambda: session.resume(turn.ids, owner=turn.owner))
+            return
+        prompt = turn.prompt()
         self._launch(session, settings, RunStart(reply_to=turn.reply_to), asker, turn.ids, lambda: session.prompt(prompt))
 
     def resume(self, session: AgentSession, unfinished: UnfinishedTurn, cut: CutRun, settings: ChatSettings) -> None:

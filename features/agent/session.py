@@ -97,6 +97,16 @@ class AgentSession:
         return self._compacting is not None
 
     @property
+    def unfinished(self) -> bool:
+        """Whether the conversation ends in something that the model has not answered."""
+        return self._is_unfinished(failed_too=False)
+
+    @property
+    def brought_models(self) -> Sequence[Model]:
+        """The models that its extensions bring."""
+        return self._port.brought_models
+
+    @property
     def queued(self) -> tuple[Prompt, ...]:
         """What waits for a run: steering first, then follow-ups."""
         return (*self._state.queues.steering, *self._state.queues.follow_ups)

@@ -97,7 +97,8 @@ class InboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     ``ref`` is its id of the message; ``under`` is where in the chat its answer belongs, if not at the end. ``album``
     joins what was sent together. ``kind``: ``edit`` is a new text for the message ``ref``, ``deletion`` takes it back; ``press`` is a
     button, whose command is ``text``. ``addressed`` says whether the bot was meant: always in a private chat; in a group when
-    mentioned, answered or given a command. ``attended`` is False where nobody waits who could answer a question.
+    mentioned, answered or given a command. ``attended`` is False where nobody waits who could answer a question. ``extension`` is what an
+    extension of the session ``session`` asks for; without a text it asks to go on with what is in the conversation already.
     """
 
     key: str
@@ -105,7 +106,8 @@ class InboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     sender: Person
     text: str
     sent_at: datetime
-    kind: Literal["message", "edit", "deletion", "press"] = "message"
+    kind: Literal["message", "edit", "deletion", "press", "extension"] = "message"
+    session: str = ""
     aliases: tuple[str, ...] = ()
     ref: str | None = None
     under: str | None = None
