@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
 from random import Random
 from types import TracebackType
 from typing import Self
@@ -61,6 +62,7 @@ from bot.migrations import all_migrations
 from bot.place_extensions import PlaceExtensions
 from bot.questions import Questions
 from bot.sandbox import make_sandbox
+from bot.session_file import SessionFileHost
 from bot.settings import SettingsStore
 from channels.web import UploadStore
 from features.approvals import Approvals
@@ -69,9 +71,11 @@ from features.contracts.chat import Address, ChatChannel, InboundMessage, Outbou
 from features.contracts.clock import Clock
 from features.contracts.errors import OperatorMustAct, PumiceError, UserMustAct
 from features.contracts.jobs import JobOrigin, RunEnd
+from features.contracts.sessions import SessionStore
+from features.pins import Pins
 from features.processes import HostProcessHardening, SecretRedactor
 from features.scheduler import JobScheduler
-from features.sessions import DatabaseSessionStore
+from features.sessions import DatabaseSessionStore, SessionTransfer
 from features.skills import SkillCatalog
 from features.storage import Database
 from features.usage import UsageLedger
@@ -94,6 +98,7 @@ class Host:
 
     Args:
         channels: names of channels, or channels of one's own, in place of those that the configuration enables.
+        session_file: keeps the conversation in a file, and what else the host needs in a directory of its own.
 
     Raises:
         OperatorMustAct: on entering, for what is not as it has to be; nothing is left running then.
@@ -107,8 +112,11 @@ class Host:
         ids: Callable[[], str],
         random: Random,
         channels: Iterable[str | ChatChannel] | None = None,
+        session_file: SessionFileHost | None = None,
     ) -> None:
         self.config = config
+        self._session_file = session_file
+        self._state_dir = config.host.data_dir if session_file is None else session_file.state_dir
         self.redactor = SecretRedactor()
         self._clock = clock
         self._ids = ids
@@ -125,14 +133,14 @@ class Host:
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             with _starting("the data directory"):
-                stack.enter_context(DataDirectoryLock(self.config.host.data_dir))
-                token = load_or_create_token(self.config.host.data_dir, self.config.http.token)
+                stack.enter_context(DataDirectoryLock(self._state_dir))
+                token = load_or_create_token(self._state_dir, self.config.http.token)
                 self.redactor.add(token, name="http.token")
             if self.config.processes.harden:
                 for warning in HostProcessHardening().apply():
                     log.warning("not hardened", extra={"facts": {"reason": warning}})
             with _starting("the database"):
-                self.database = await stack.enter_async_context(Database(self.config.database_path, all_migrations()))
+                self.database = await stack.enter_async_context(Database(self._database_path, all_migrations()))
             with _starting("the sandbox"):
                 self._sandbox = await make_sandbox(self.config)
             with _starting("the chats"):
@@ -167,7 +175,7 @@ class Host:
 
     async def _compose(self, stack: AsyncExitStack) -> None:
         config, clock = self.config, self._clock
-        self._uploads = UploadStore(config.host.data_dir / "uploads")
+        self._uploads = UploadStore(self._state_dir / "uploads")
         self._settings = SettingsStore(self.database, default_settings(config))
         self._usage = UsageLedger(self.database, clock)
         self._models = make_models(config, clock=clock, ids=self._ids)
@@ -216,7 +224,7 @@ class Host:
         self._heartbeats = Heartbeats(self.scheduler, config.heartbeat, ids)
         stack.push_async_callback(self._heartbeats.close)
         if "schedule" not in config.tools.disabled:
-            self._built_in.append(self.scheduler.extension(self._job_origin))
+            self._built_in += (self.scheduler.extension(self._job_origin),)
         self._parked: set[str] = set()
 
     def _job_origin(self, address: Address, session_id: str) -> JobOrigin:
@@ -231,9 +239,12 @@ class Host:
         self._workspaces = Workspaces(config.host.data_dir / "workspaces")
         hooks = await stack.enter_async_context(make_hooks(config, self._processes, self.redactor, clock=self._clock, ids=self._ids))
         self._approvals = Approvals(config.approvals.options(), self.database, self._clock)
-        self._built_in = [hooks.spec()] if config.hooks else []
+        built_in = [Pins().spec()]
+        if config.hooks:
+            built_in.append(hooks.spec())
         if self._approvals.options.asks:
-            self._built_in.append(self._approvals.extension())
+            built_in.append(self._approvals.extension())
+        self._built_in = tuple(built_in)
         catalogue = make_extensions(config, self.database, clock=self._clock)
         stack.callback(catalogue.close)
         self._extensions = PlaceExtensions(catalogue, self._workspaces, may_have_own=self._may_have_own_extensions)
@@ -245,20 +256,22 @@ class Host:
 
     def _compose_conversations(self, stack: AsyncExitStack) -> None:
         config, clock, ids, workspaces = self.config, self._clock, self._ids, self._workspaces
-        store = DatabaseSessionStore(self.database)
+        store = self._open_store(stack)
+        transfer = SessionTransfer(store, originals=config.host.data_dir / "damaged", clock=clock, ids=ids)
         opener = SessionOpener(
             make_sessions(config, store, self._models, self.redactor, clock=clock, ids=ids, random=self._random),
             store, self._settings, workspaces, clock=clock,
             tools=make_tools(config, self._processes, self._memory, sandboxed=self._sandbox is not None),
             skills=self._skills, memory=self._memory, instructions=config.host.data_dir / "AGENTS.md", post=self.outbox.post,
-            extensions=self._extensions, built_in=self._built_in, roots=config.tools.roots,
+            extensions=self._extensions, built_in=self._built_in,
+            processes=self._processes, host_commands=[command.name for command in self.commands.menu()], roots=config.tools.roots,
             spending=lambda place, zone: PlaceSpending(
                 self._usage, place, zone, clock=clock, budget_usd=config.models.budget_usd_per_day,
             ),
         )  # fmt: skip
         services = ConversationServices(
             inbox=self.inbox, outbox=self.outbox, questions=self._questions, settings=self._settings, opener=opener,
-            channels=self.channels, skills=self._skills,
+            transfer=transfer, channels=self.channels, skills=self._skills,
             attachments=Attachments(workspaces, self._uploads, clock, make_transcriber(config, self._processes)),
             commands=self.commands, context=self._command_context(),
             usage=self._usage, publish=self.events.publish, clock=clock, ids=ids, ended=self._run_ended,
@@ -269,10 +282,21 @@ class Host:
         stack.push_async_callback(self.isolated.close)
         self.desk = HostDesk(
             events=self.events, channels=self.channels, conversations=self.conversations, inbox=self.inbox, outbox=self.outbox,
-            log=ChatLog(self.database), store=store, usage=self._usage, access=self._access, uploads=self._uploads,
+            log=ChatLog(self.database), store=store, transfer=transfer, usage=self._usage, access=self._access, uploads=self._uploads,
             commands=self.commands, scheduler=self.scheduler, webhooks=self._webhooks,
             state=lambda: self._state, clock=clock, ids=ids,
         )  # fmt: skip
+
+    @property
+    def _database_path(self) -> Path:
+        return self.config.database_path if self._session_file is None else self._state_dir / "state.db"
+
+    def _open_store(self, stack: AsyncExitStack) -> SessionStore:
+        if self._session_file is None:
+            return DatabaseSessionStore(self.database)
+        store = self._session_file.open(self.database, clock=self._clock, ids=self._ids)
+        stack.push_async_callback(store.close)
+        return store
 
     def _command_context(self) -> Callable[[Conversation, Person, bool, bool], CommandContext]:
         services = CommandServices(
@@ -308,7 +332,7 @@ class Host:
 
         http = self.config.http
         server = HttpServer(
-            self.desk, token=token, data_dir=self.config.host.data_dir, clock=self._clock,
+            self.desk, token=token, data_dir=self._state_dir, clock=self._clock,
             host=http.host, port=http.port, public_url=http.public_url, webhooks=webhooks_of(self.channels.values()),
         )  # fmt: skip
         self._http = await stack.enter_async_context(server)

@@ -24,8 +24,10 @@ from features.contracts.chat import Address, Attachment, ChatChannel, ChatComman
 from features.contracts.clock import Clock
 from features.contracts.errors import UserMustAct
 from features.contracts.jobs import JobOrigin
+from features.contracts.session_transfer import CheckedSession, ExportedSession, ExportFormat, ImportedSession
 from features.contracts.sessions import SessionStore, SessionSummary
 from features.scheduler import JobScheduler
+from features.sessions import SessionTransfer
 from features.usage import UsageLedger
 
 __all__ = ["HostDesk", "HostState"]
@@ -35,7 +37,7 @@ HostState = Literal["starting", "running", "stopping"]
 _OWNER = Person(id="web:owner", name="Owner")
 _KEY = "http:"
 _MOST_CHATS = 500
-_MOST_SESSIONS = 1000
+_MOST_SESSIONS = 10_000
 _LONGEST_TITLE = 80
 
 
@@ -54,6 +56,7 @@ class HostDesk:
         outbox: Outbox,
         log: ChatLog,
         store: SessionStore,
+        transfer: SessionTransfer,
         usage: UsageLedger,
         access: Access,
         uploads: UploadStore,
@@ -71,6 +74,7 @@ class HostDesk:
         self._outbox = outbox
         self._log = log
         self._store = store
+        self._transfer = transfer
         self._usage = usage
         self._access = access
         self._uploads = uploads
@@ -138,13 +142,28 @@ class HostDesk:
         header, entries, leaf = await self._store.load(session_id)
         return SessionDetail(summary=summary, header=header, entries=entries, leaf_id=leaf)
 
+    async def export_session(self, session_id: str, form: ExportFormat) -> ExportedSession | None:
+        try:
+            return await self._transfer.export(session_id, form)
+        except KeyError:
+            return None
+
+    async def import_session(self, address: Address, data: bytes) -> ImportedSession:
+        return await self._transfer.import_file(data, str(address))
+
+    async def check_session(self, session_id: str, *, repair: bool) -> CheckedSession | None:
+        try:
+            return await self._transfer.check(session_id, repair=repair)
+        except KeyError:
+            return None
+
     async def delete_session(self, session_id: str) -> bool:
         summary = await self._store.summary(session_id)
         if summary is None:
             return False
         address = Address.parse(summary.scope)
         if self.knows(address):
-            await self._conversations.get(address).delete_session(session_id)
+            await self._conversations.get(address).moves.delete(session_id)
             return True
         return await self._store.delete(session_id)
 
@@ -199,7 +218,7 @@ class HostDesk:
     # What the host tells those who watch
 
     def received(self, stored: StoredMessage) -> None:
-        if not stored.message.key.startswith(_KEY) and stored.message.kind != "edit":
+        if not stored.message.key.startswith(_KEY) and stored.message.kind not in ("edit", "extension"):
             self.events.received(stored.message.address, self._row(logged_message(stored)))
 
     def delivered(self, delivery: Delivery) -> None:

@@ -24,7 +24,7 @@ from features.contracts.memory import MEMORY_FILE
 from features.contracts.processes import ProcessSpawnHook, SecretRedactor
 from features.contracts.sessions import SessionStore
 from features.contracts.voice import Transcriber
-from features.extensions import ExtensionCatalogue, ExtensionChoices, ExtensionLoader
+from features.extensions import ExtensionCatalogue, ExtensionChoices, ExtensionLoader, session_spawn_hook
 from features.hooks import Hook, Hooks
 from features.memory import Memory
 from features.models import ModelOverride, ModelRegistry, ProviderConfig
@@ -167,7 +167,7 @@ def make_processes(config: Config, redactor: SecretRedactor, sandbox: ProcessSpa
         ProcessPolicyOptions(inherit=section.inherit, allow=section.allow, deny=section.deny),
         redactor=redactor,
         environ=os.environ,
-        hooks=() if sandbox is None else (sandbox,),
+        hooks=(*(() if sandbox is None else (sandbox,)), session_spawn_hook),
     )
     return ProcessRunner(policy, redactor)
 

@@ -13,6 +13,7 @@ from bot.chat_commands.model_commands import model, thinking
 from bot.chat_commands.session_commands import compact, delete, name, new, resume, sessions
 from bot.chat_commands.setting_commands import busy, settings, timezone, verbose
 from bot.chat_commands.skill_commands import skills
+from bot.chat_commands.tree_commands import export, fork, label, retry, tree, undo
 from bot.chat_commands.usage_command import usage
 from features.commands import Command
 from features.contracts.errors import RetryLater, UserMustAct
@@ -33,10 +34,16 @@ def chat_commands() -> list[Command[CommandContext]]:
         _command("model", "[provider/model]", "Shows or switches the model.", model),
         _command("thinking", "[level]", "Shows or sets how much the model thinks first.", thinking),
         _command("compact", "[instructions]", "Sums up what was said before, to make room; say what matters most.", compact),
+        _command("tree", "[ENTRY [summary]]", "Shows where this session branched, and goes there.", tree),
+        _command("fork", "[ENTRY]", "Goes on in a session of its own, from here or from an entry.", fork),
+        _command("label", "NAME", "Names this place, to come back to it.", label),
+        _command("undo", "", "Takes back what you said last.", undo),
+        _command("retry", "", "Answers what you said last once more.", retry),
         _command("sessions", "", "Lists this chat's sessions.", sessions),
         _command("resume", "ID", "Goes back to an earlier session.", resume),
         _command("delete", "ID", "Deletes a session for good, after asking.", delete),
         _command("name", "TEXT", "Names the present session.", name),
+        _command("export", "[html|jsonl|md]", "Sends this session as a file.", export),
         _command("timezone", "[ZONE]", "Shows or sets this chat's time zone.", timezone),
         _command("busy", "[steer|follow_up|interrupt|collect]", "What becomes of a message while I work.", busy),
         _command("verbose", "[off|status|full]", "How much of my work you see.", verbose),

@@ -12,7 +12,7 @@ _COMMANDS = {
     "run": ("bot.cli.run", "Run the host until it is told to stop."),
     "chat": ("bot.cli.chat", "Chat in this terminal, or ask one thing."),
     "doctor": ("bot.cli.doctor", "Look at everything the host needs and say what to mend."),
-    "sessions": ("bot.cli.sessions", "List, show and delete sessions."),
+    "sessions": ("bot.cli.sessions", "List, show, export, import, check and delete sessions."),
     "jobs": ("bot.cli.jobs", "List and look after scheduled jobs."),
     "pair": ("bot.cli.pair", "Say who may talk to the agent."),
     "slack": ("bot.cli.slack", "Print the manifest of the Slack app."),

@@ -26,6 +26,7 @@ class CommandDesk:
     """
     Args:
         context: makes what a command is given.
+        further: finds commands that are not the host's own.
         recovered_through: the position of the newest message that an earlier process accepted.
     """
 
@@ -36,21 +37,28 @@ class CommandDesk:
         questions: ChatQuestions,
         context: Callable[[Person, bool, bool], Any],
         *,
+        further: Callable[[StoredMessage], tuple[Command[Any], str] | None],
         recovered_through: int,
     ) -> None:
         self._services = services
         self._voice = voice
         self._questions = questions
         self._context = context
+        self._further = further
         self._recovered_through = recovered_through
         self._acted_on: deque[str] = deque(maxlen=100)
         self._skipped: list[StoredMessage] = []
 
     def parse(self, stored: StoredMessage) -> tuple[Command[Any], str] | None:
         message = stored.message
-        if message.kind in ("edit", "job") or message.attachments:
+        if message.kind in ("edit", "extension", "job") or message.attachments:
             return None
-        return self._services.commands.parse(message.text)
+        return self._services.commands.parse(message.text) or self._further(stored)
+
+    def is_unknown(self, stored: StoredMessage) -> bool:
+        """Whether a message has the form of a command and is none that is known by now."""
+        message = stored.message
+        return message.kind == "message" and self._services.commands.looks_like_command(message.text) and self.parse(stored) is None
 
     def mistyped(self, stored: StoredMessage) -> str | None:
         """The command that an unknown one was probably meant to be."""

@@ -4,15 +4,18 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
 from bot.conversations.command_desk import CommandDesk, defect_text
+from bot.conversations.extension_desk import ExtensionDesk
 from bot.conversations.gathering import Gathering
 from bot.conversations.overheard import overheard_note
 from bot.conversations.pending import Pending
 from bot.conversations.runs import Runs
 from bot.conversations.services import ConversationServices
+from bot.conversations.session_moves import SessionMoves
 from bot.conversations.session_seat import SessionSeat
 from bot.conversations.skill_desk import SkillDesk
 from bot.conversations.summing_up import SummingUp
@@ -27,12 +30,12 @@ from bot.delivery.wording import STOPPED
 from bot.extension_texts import extension_news
 from bot.settings import ChatSettings
 from features.agent import AgentSession
-from features.contracts.chat import Address, Button, DueRun, Person
+from features.contracts.chat import Address, Button, ChatCommand, DueRun, OutboundFile, Person
 from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyError, UserMustAct
-from features.contracts.events import SessionEvent
+from features.contracts.events import MessageEnd, SessionEvent
 from features.contracts.jobs import JobOrigin
-from features.contracts.models import ThinkingLevel
-from features.contracts.sessions import SessionSummary
+from features.contracts.messages import CustomMessage
+from features.contracts.models import Model, ThinkingLevel
 from features.extensions import LoadedExtension
 
 __all__ = ["Conversation", "ConversationStatus", "StopReport"]
@@ -80,20 +83,31 @@ class Conversation:
         self._errands = Errands(log, services.ids)
         self._voice = Voice(address, services.outbox)
         self._questions = services.questions.chat(address, noted=lambda lines: self._runs.note(lines))
+        self._extensions = ExtensionDesk(address, services, self._voice, self, lambda: self._seat.current)
         self._commands = CommandDesk(
             services,
             self._voice,
             self._questions,
             lambda who, owner, group: services.context(self, who, owner, group),
+            further=self._extensions.parse,
             recovered_through=recovered_through,
         )
         self._skills = SkillDesk(address.place, services.skills, self._voice)
         self._line = WaitingLine(address, services.inbox, backlog=backlog)
         self._gathering = Gathering(self._line, services.clock)
         self._pending = Pending(address, services.inbox)
-        self._runs = Runs(address, services, self._errands, self._questions, ended=self._run_ended)
+        self._runs: Runs = Runs(address, services, self._errands, self._questions, ended=self._run_ended)
         self._summing_up = SummingUp(address, services, self._tell)
-        self._seat = SessionSeat(address, services.opener, self._runs.books, self._questions, opened=self._opened, heard=self._heard)
+        self._seat: SessionSeat = SessionSeat(
+            address,
+            services.opener,
+            self._runs.books,
+            self._questions,
+            self._extensions,
+            opened=self._opened,
+            heard=self._heard,
+        )
+        self.moves: SessionMoves = SessionMoves(address, services, self._seat, self._runs, halt=self._halt, again=self._answer_again)
         self._unfinished: deque[tuple[UnfinishedTurn, CutRun]] = deque()
         self._actor: asyncio.Task[None] | None = None
         self._preparing: asyncio.Task[None] | None = None
@@ -238,8 +252,12 @@ class Conversation:
 
     async def _take(self, turn: Turn) -> None:
         stored = turn.messages[0]
+        if self._seat.current is None and self._commands.is_unknown(stored):
+            await self._seat.get()  # it may be an extension's
         if turn.run is not None:
             await self._take_scheduled(turn, turn.run)
+        elif turn.apart:
+            await self._take_extensions_wish(turn)
         elif stored.message.kind in ("edit", "deletion"):
             await self._edit(stored)
         elif (parsed := self._commands.parse(stored)) is not None:
@@ -270,6 +288,13 @@ class Conversation:
         else:
             self._services.ended(turn.ids, "stopped", "")
 
+    async def _take_extensions_wish(self, turn: Turn) -> None:
+        """It waits for what goes on, and joins nothing."""
+        if self._runs.active:
+            self._pending.held.append(turn)
+        elif not await self._extensions.is_over(turn, await self._seat.get()) and await self._prepare(turn):
+            await self._begin(turn)
+
     async def _edit(self, stored: StoredMessage) -> None:
         if self._services.commands.looks_like_command(stored.message.text):
             await self.say(_EDITED_COMMAND, answers=(stored.id,))
@@ -299,7 +324,17 @@ class Conversation:
             await self.say(STOPPED, answers=turn.ids)
             return False
         task.result()
+        if turn.heard is not None and turn.heard.handled:
+            await self._swallowed(turn, turn.heard.reply)
+            return False
         return True
+
+    async def _swallowed(self, turn: Turn, reply: str | None) -> None:
+        """An extension has dealt with a turn."""
+        if reply and reply.strip():
+            await self.say(reply, answers=turn.ids)
+        else:
+            await self._services.inbox.close_without_answer(turn.ids, skipped=False)
 
     async def _make_ready(self, turn: Turn) -> None:
         session = await self._seat.get()
@@ -311,6 +346,8 @@ class Conversation:
             for problem in turn.fetched.problems:
                 await self.say(problem)
         self._pending.dress(turn)
+        if turn.heard is None and not (turn.apart and turn.empty):
+            turn.heard = await session.hear(turn.prompt())
 
     async def _begin(self, turn: Turn) -> None:
         if self._leaving:
@@ -373,15 +410,24 @@ class Conversation:
         self._errands.start(self._voice.aside(text), name=f"notice {self.address}")
 
     def _heard(self, event: SessionEvent) -> None:
+        if isinstance(event, MessageEnd) and isinstance(event.message, CustomMessage) and event.message.display:
+            self._services.outbox.look(self.address)
         self._runs.on_event(event)
         self._summing_up.on_event(event)
         self._services.publish(self.address, event)
 
     # What commands and the host ask of a conversation
 
-    async def say(self, text: str, *, buttons: Sequence[Sequence[Button]] = (), answers: Sequence[str] = ()) -> None:
+    async def say(
+        self,
+        text: str,
+        *,
+        buttons: Sequence[Sequence[Button]] = (),
+        files: Sequence[OutboundFile] = (),
+        answers: Sequence[str] = (),
+    ) -> None:
         """Put a text into the chat; within a command the first one answers it."""
-        await self._voice.say(text, buttons=buttons, answers=answers)
+        await self._voice.say(text, buttons=buttons, files=files, answers=answers)
 
     async def answer_question(self, question_id: str, number: str, person: Person, *, owner: bool, group: bool) -> None:
         """Take a button's answer to a question of this chat.
@@ -396,42 +442,33 @@ class Conversation:
         self.last_used = self._services.clock.monotonic()
         return await self._seat.get()
 
-    async def new_session(self, name: str = "") -> str:
-        """Begin a fresh session, after stopping the run; returns its id."""
-        await self.stop()
-        return (await self._seat.start_new(name)).id
-
-    async def resume_session(self, session_id: str) -> str:
-        """Go back to one of this address's sessions, by its id or a unique beginning of it; returns its name.
-
-        Raises:
-            UserMustAct: there is none, or more than one.
-        """
-        await self.stop()
-        return (await self._seat.switch(session_id)).name
-
-    async def delete_session(self, session_id: str) -> None:
-        """Delete one of this address's sessions for good, after stopping the run if it is the one at work.
-
-        Raises:
-            UserMustAct: there is none, or more than one.
-        """
-        found = await self._seat.find(session_id)
-        if self._seat.current is not None and self._seat.current.id == found.id:
-            await self.stop()
-        await self._seat.delete(found.id)
-
-    async def list_sessions(self) -> list[SessionSummary]:
-        return await self._seat.list()
-
     async def extensions(self) -> Sequence[LoadedExtension]:
         """Those of this address's session. What has changed is taken up first, if nothing goes on."""
         self.last_used = self._services.clock.monotonic()
         return await self._seat.extensions()
 
+    async def take_up_extensions(self) -> None:
+        """Load extensions of this chat again, after stopping the run."""
+        await self.stop()
+        await self._seat.reload()
+
+    async def extension_commands(self) -> Sequence[ChatCommand]:
+        """The commands that the extensions of this address's session bring."""
+        await self.session()
+        return self._extensions.commands()
+
+    async def extension_models(self) -> Sequence[Model]:
+        """The models that they bring."""
+        return (await self.session()).brought_models
+
     async def stop(self) -> StopReport:
         """Stop what is going on, at once; what waits is kept and answered next."""
         kept = self._waiting
+        moving = self.moves.cancel()
+        return StopReport(was_running=await self._halt() or moving, kept=kept)
+
+    async def _halt(self) -> bool:
+        """Stop the run and what is being prepared for one; whether there was anything to stop."""
         session = self._seat.current
         was_running = self._runs.active or self._preparing is not None or (session is not None and session.compacting)
         if self._preparing is not None:
@@ -439,7 +476,11 @@ class Conversation:
         await self._runs.halt()
         if session is not None and session.compacting:
             await session.abort()
-        return StopReport(was_running=was_running, kept=kept)
+        return was_running
+
+    async def _answer_again(self, session: AgentSession, owner: bool) -> None:
+        """Start a run without a new prompt; its answer answers the command that asked for it."""
+        self._runs.again(session, self._voice.hand_over(), await self.settings(), self._questions.asker_now, owner=owner)
 
     @property
     def _waiting(self) -> int:
@@ -481,9 +522,6 @@ class Conversation:
         """
         return await self._summing_up.compact(await self._seat.get(), instructions)
 
-    async def rename(self, text: str) -> None:
-        await (await self._seat.get()).set_name(text)
-
     async def settings(self) -> ChatSettings:
         """The place's settings as they are now."""
         return await self._services.settings.get(self.place)
@@ -504,8 +542,8 @@ class Conversation:
         self._runs.books.parked = True
         await self._runs.halt()
 
-    async def close(self) -> None:
+    async def close(self, reason: Literal["quit", "evict"] = "quit") -> None:
         self.leave()
         self._runs.books.parked = True  # what is cut here is not answered
         await self._errands.close()
-        await self._seat.close()
+        await self._seat.close(reason)

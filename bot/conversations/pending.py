@@ -3,6 +3,8 @@
 from collections import deque
 from itertools import takewhile
 
+import msgspec
+
 from bot.conversations.turn import Turn, as_message, correction, late_edit_note
 from bot.delivery.inbox import Inbox, StoredMessage
 from features.agent import AgentSession
@@ -49,7 +51,7 @@ class Pending:
         self._remarks.clear()
 
     def next(self, *, all_at_once: bool) -> Turn | None:
-        """The next turn; one that calls a skill or a template stays by itself."""
+        """The next turn; one that calls a skill or a template, or that nobody said, stays by itself."""
         if not self.held:
             return None
         turn = self.held.popleft()
@@ -101,4 +103,5 @@ class Pending:
             return
         for prompt in session.take_queued():
             turn = next((turn for turn in self.handed if turn.ids[0] == prompt.source_ids[0]), None)
-            await session.prompt(turn.prompt() if turn is not None else prompt, when_busy="steer")
+            again = prompt if turn is None else msgspec.structs.replace(turn.prompt(), heard=True)
+            await session.prompt(again, when_busy="steer")

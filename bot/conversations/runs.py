@@ -75,13 +75,16 @@ class Runs:
 
     def start(self, session: AgentSession, turn: Turn, settings: ChatSettings) -> None:
         """Begin a run with a turn; no run may be active."""
-        prompt = turn.prompt()
-        run = turn.run
+        asker = Asker(people=turn.people, attended=turn.attended)
+        self.turn = turn
+        if turn.apart and turn.empty:
+            start = RunStart(reply_to=turn.reply_to, answers=turn.ids)
+            self._launch(session, settings, start, asker, turn.ids, lambda: session.resume(turn.ids, owner=turn.owner))
+            return
+        prompt, run = turn.prompt(), turn.run
         start = RunStart(
             reply_to=turn.reply_to, scheduled=turn.ids if run is not None else (), heading=run.heading if run is not None else ""
         )  # fmt: skip
-        self.turn = turn
-        asker = Asker(people=turn.people, attended=turn.attended)
         self._launch(session, settings, start, asker, turn.ids, lambda: session.prompt(prompt))
 
     def resume(self, session: AgentSession, unfinished: UnfinishedTurn, cut: CutRun, settings: ChatSettings) -> None:
@@ -96,6 +99,14 @@ class Runs:
         )
         asker = Asker(people=unfinished.people, attended=unfinished.attended)
         self._launch(session, settings, start, asker, unfinished.message_ids, lambda: _go_on(session, unfinished))
+
+    def again(self, session: AgentSession, asked: tuple[str, ...], settings: ChatSettings, asker: Asker, *, owner: bool) -> None:
+        """Begin a run that answers what stands at the end of the branch; no run may be active.
+
+        Args:
+            asked: the messages that the answer answers, which are none that it takes in.
+        """
+        self._launch(session, settings, RunStart(answers=asked), asker, asked, lambda: session.resume(owner=owner))
 
     async def halt(self) -> None:
         """Stop the run; returns when what it owes is in the outbox, or when it is parked."""

@@ -19,6 +19,7 @@ from features.contracts.events import SessionEvent
 from features.contracts.jobs import RunEnd
 from features.contracts.messages import AssistantMessage
 from features.contracts.sessions import TransactionWork
+from features.sessions import SessionTransfer
 from features.skills import SkillCatalog
 from features.usage import UsageLedger
 
@@ -39,6 +40,7 @@ class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
     questions: Questions
     settings: SettingsStore
     opener: SessionOpener
+    transfer: SessionTransfer
     channels: Mapping[str, ChatChannel]
     attachments: Attachments
     commands: CommandRegistry[Any]

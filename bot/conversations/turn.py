@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from bot.delivery.inbox import StoredMessage
-from features.contracts.agent import Prompt
+from features.contracts.agent import Heard, Prompt
 from features.contracts.chat import Attachment, DueRun, InboundMessage
 from features.contracts.clock import unix_ms
 from features.contracts.messages import ImageBlock
@@ -36,6 +36,7 @@ class Turn:
         self.notes: list[str] = []
         self.fetched: Fetched | None = None
         self.calls = False
+        self.heard: Heard | None = None
 
     @property
     def first(self) -> InboundMessage:
@@ -57,8 +58,8 @@ class Turn:
 
     @property
     def joinable(self) -> bool:
-        """Whether it may become one prompt with others: a call of a skill and a scheduled run may not."""
-        return not self.calls and self.run is None
+        """Whether it may become one prompt with others: a call of a skill, an extension's wish and a scheduled run may not."""
+        return not (self.calls or self.apart) and self.run is None
 
     @property
     def people(self) -> frozenset[str]:
@@ -67,6 +68,11 @@ class Turn:
     @property
     def attended(self) -> bool:
         return all(stored.message.attended for stored in self.messages)
+
+    @property
+    def apart(self) -> bool:
+        """Whether nobody said it, so that it is no part of what people say and has an answer of its own."""
+        return self.first.kind == "extension"
 
     @property
     def reply_to(self) -> str | None:
@@ -93,7 +99,7 @@ class Turn:
 
     def joins(self, stored: StoredMessage) -> None:
         self.messages.append(stored)
-        self.fetched = None
+        self.fetched = self.heard = None
 
     def takes_over(self, others: Sequence["Turn"]) -> None:
         """Become one prompt with what was gathered after it."""
@@ -101,7 +107,7 @@ class Turn:
             self.messages += other.messages
             self.edits += other.edits
             self.notes += other.notes
-        self.fetched = None
+        self.fetched = self.heard = None
 
     def edit(self, edit: StoredMessage) -> StoredMessage | None:
         """Put an edit's text in place of the one it changes, or take a deleted one back; None if that message is not among these."""
@@ -114,11 +120,16 @@ class Turn:
                     self.fetched = None
                 changed = msgspec.structs.replace(stored, message=message)
                 self.messages[index] = changed
+                self.heard = None
                 self.edits.append(edit.id)
                 return changed
         return None
 
     def prompt(self) -> Prompt:
+        """What is said to the session, as its extensions have left it once they have heard it."""
+        return self._prompt() if self.heard is None else self.heard.prompt
+
+    def _prompt(self) -> Prompt:
         fetched = self.fetched or Fetched()
         if self.calls:
             return self._call(fetched)
@@ -130,6 +141,7 @@ class Turn:
             source_ids=self.ids,
             timestamp=unix_ms(self.first.sent_at),
             owner=self.owner,
+            source="extension" if self.apart else "person",
         )
 
     def _call(self, fetched: Fetched) -> Prompt:

@@ -170,6 +170,14 @@ class Outbox:
             delivery.state = "held"
         return upsert(delivery, replaces)
 
+    def put_beside(self, address: Address, message: OutboundMessage) -> TransactionWork:
+        """SQL that posts a message that answers nothing, for somebody else's transaction; ``look`` once that is over."""
+        return insert(Delivery(id=self._ids(), address=address, message=self._clean(message), created_at=self._clock.now()))
+
+    def look(self, address: Address) -> None:
+        """Send what has come into the database beside this outbox."""
+        self._wake(address)
+
     async def write(self, work: TransactionWork) -> None:
         await self._database.write(work)
 

@@ -20,6 +20,7 @@ from bot.http.jobs_api import JobsApi
 from bot.http.openapi import openapi_document
 from bot.http.operations import Operation, routes
 from bot.http.owner_api import OwnerApi
+from bot.http.sessions_api import SessionsApi
 from bot.http.webhooks import webhook_routes
 from channels.web import page_file
 from features.contracts.chat import WebhookChannel
@@ -41,6 +42,7 @@ def build_app(
     operations = [
         *EntryApi(host, credentials, names, identity=identity).operations(),
         *ChatsApi(host, clock).operations(),
+        *SessionsApi(host).operations(),
         *OwnerApi(host, clock).operations(),
         *JobsApi(host).operations(),
     ]

@@ -10,8 +10,9 @@ from bot.conversations.turn import Turn
 from bot.delivery.errands import Errands, within
 from bot.delivery.inbox import StoredMessage
 from bot.questions import ChatQuestions
+from features.contracts.agent import Prompt
 from features.contracts.chat import Address, ChatChannel, DueRun, OutboundMessage
-from features.contracts.errors import PumiceError
+from features.contracts.errors import PumiceError, UserMustAct
 from features.contracts.jobs import JobOrigin
 from features.contracts.sessions import SessionStore
 from features.extensions import ExtensionLease
@@ -23,6 +24,7 @@ log = logging.getLogger("pumice.jobs")
 JOB_CHANNEL = "job"
 """The channel of the address under which an isolated run waits in the inbox; its session has that address as its scope."""
 _KEPT_SESSIONS = 5
+_ONE_RUN = "This session is there for one scheduled run and ends with it."
 _PARKING_S = 1.0
 _MOST_TAKEN_UP = 1000
 
@@ -86,7 +88,7 @@ class IsolatedRuns:
     ) -> None:
         settings = await self._services.settings.get(run.address.place)
         session = await self._services.opener.open(
-            run.address, settings, runs.books, questions=questions, extensions=lease.specs,
+            run.address, settings, runs.books, questions=questions, host=_OneRun(), extensions=lease.specs,
             new=True, name=f"Job {run.job_id}: {run.title}", scope=_scope(run),
         )  # fmt: skip
         self._active[session.id] = (run, runs)
@@ -124,6 +126,22 @@ class IsolatedRuns:
         for _, runs in self._active.values():
             runs.books.parked = True
         await self._errands.close()
+
+
+class _OneRun:
+    """Implements ``SessionHost``: the session is there for its one run and no other."""
+
+    async def prompt(self, prompt: Prompt, *, session_id: str, extension: str, id: str) -> None:
+        raise UserMustAct(_ONE_RUN)
+
+    async def new_session(self, name: str) -> str:
+        raise UserMustAct(_ONE_RUN)
+
+    async def switch_session(self, session_id: str) -> None:
+        raise UserMustAct(_ONE_RUN)
+
+    async def reload(self) -> None:
+        raise UserMustAct(_ONE_RUN)
 
 
 def _scope(run: DueRun) -> str:

@@ -68,11 +68,16 @@ class CommandRegistry(Generic[C]):
 
     def parse(self, text: str) -> tuple[Command[C], str] | None:
         """The command and its arguments; None where ``text`` is none or names one that is not there."""
-        written = _WRITTEN.fullmatch(text)
+        written = self.split(text)
         if written is None:
             return None
-        command = self._commands.get(written["name"].lower())
-        return (command, (written["arguments"] or "").strip()) if command else None
+        command = self._commands.get(written[0])
+        return (command, written[1]) if command else None
+
+    def split(self, text: str) -> tuple[str, str] | None:
+        """Name and arguments of what has the form of a command, known or not."""
+        written = _WRITTEN.fullmatch(text)
+        return (written["name"].lower(), (written["arguments"] or "").strip()) if written else None
 
     def looks_like_command(self, text: str) -> bool:
         """Whether ``text`` has the form of a command, known or not; a path like ``/usr/bin`` has not."""

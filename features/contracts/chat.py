@@ -131,9 +131,10 @@ class InboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     ``key`` is the platform's id of the delivery; the same key is taken once, and neither is a message one of whose ``aliases`` was.
     ``ref`` is its id of the message; ``under`` is where in the chat its answer belongs, if not at the end. ``album``
     joins what was sent together. ``kind``: ``edit`` is a new text for the message ``ref``, ``deletion`` takes it back; ``press`` is a
-    button, whose command is ``text``; ``job`` is nothing that anybody said: ``run`` says what it is then, and no channel makes one.
-    ``addressed`` says whether the bot was meant: always in a private chat; in a group when mentioned, answered or given a command.
-    ``attended`` is False where nobody waits who could answer a question.
+    button, whose command is ``text``. ``addressed`` says whether the bot was meant: always in a private chat; in a group when
+    mentioned, answered or given a command. ``attended`` is False where nobody waits who could answer a question. ``extension`` is what an
+    extension of the session ``session`` asks for; without a text it asks to go on with what is in the conversation already. ``job`` is
+    a scheduled run, ``run``. Of these two no channel makes any.
     """
 
     key: str
@@ -141,7 +142,8 @@ class InboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     sender: Person
     text: str
     sent_at: datetime
-    kind: Literal["message", "edit", "deletion", "press", "job"] = "message"
+    kind: Literal["message", "edit", "deletion", "press", "extension", "job"] = "message"
+    session: str = ""
     aliases: tuple[str, ...] = ()
     ref: str | None = None
     under: str | None = None

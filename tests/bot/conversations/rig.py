@@ -42,7 +42,7 @@ from features.extensions import ExtensionCatalogue, ExtensionChoices, ExtensionL
 from features.memory import Memory
 from features.processes import ProcessPolicyOptions, ProcessRunner, ProcessSpawnPolicy, SecretRedactor
 from features.scheduler import JobScheduler, SchedulerOptions
-from features.sessions import DatabaseSessionStore
+from features.sessions import DatabaseSessionStore, SessionTransfer
 from features.skills import SkillCatalog
 from features.storage import Database
 from features.system_prompt import SystemPromptBuilder
@@ -136,6 +136,7 @@ class Rig:
                 built_in=[self.approvals.extension(), self.scheduler.extension(self._origin)],
                 spending=lambda place, zone: PlaceSpending(usage, place, zone, clock=clock, budget_usd=budget),
             ),
+            transfer=SessionTransfer(self.store, originals=folder / "damaged", clock=clock, ids=ids),
             channels=channels,
             attachments=Attachments(workspaces, UploadStore(folder / "uploads"), clock),
             commands=registry,
