@@ -107,7 +107,9 @@ async def test_a_socket_that_is_hidden_cannot_be_reached(data: Path) -> None:
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(path))
         door.listen()
-        knock = f'{Path(sys.executable).resolve()} -c \'import socket; socket.socket(socket.AF_UNIX).connect("{path}"); print("open")\' 2>&1'
+        knock = (
+            f'{Path(sys.executable).resolve()} -c \'import socket; socket.socket(socket.AF_UNIX).connect("{path}"); print("open")\' 2>&1'
+        )
         assert await Shell(data, BubblewrapSandbox(hidden=[data], writable=[data.parent], network=True)).run(knock) == "open\n"
         assert "open\n" not in await Shell(data, BubblewrapSandbox(hidden=[data, path], writable=[data.parent], network=True)).run(knock)
 
