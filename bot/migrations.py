@@ -14,10 +14,12 @@ def all_migrations() -> tuple[Migrations, ...]:
     from features.approvals import APPROVAL_MIGRATIONS
     from features.extensions import EXTENSION_MIGRATIONS
     from features.sessions import SESSION_MIGRATIONS
+    from features.skills import SKILL_MIGRATIONS
     from features.usage import USAGE_MIGRATIONS
 
     return (
         SESSION_MIGRATIONS,
+        SKILL_MIGRATIONS,
         USAGE_MIGRATIONS,
         SETTINGS_MIGRATIONS,
         ACCESS_MIGRATIONS,

@@ -43,4 +43,9 @@ def _sandbox(config: Config) -> BubblewrapSandbox:
         hidden.append(config.source)
     if (credentials := os.environ.get("CREDENTIALS_DIRECTORY")) is not None:
         hidden.append(Path(credentials))
-    return BubblewrapSandbox(hidden=hidden, writable=config.tools.roots, network=config.processes.sandbox_network)
+    return BubblewrapSandbox(
+        hidden=hidden,
+        readable=[config.host.data_dir / "skills"],
+        writable=config.tools.roots,
+        network=config.processes.sandbox_network,
+    )

@@ -41,21 +41,26 @@ class ModelsSection(Section, frozen=True, kw_only=True):
 
 
 class ProviderModelSection(Section, frozen=True, kw_only=True):
-    """A model that the catalogue does not know, or what it has wrong; None keeps the catalogue's word. Sizes are tokens."""
+    """A model that the catalogue does not know, or what it has wrong; None keeps the catalogue's word. Sizes are tokens.
+
+    ``file`` is a local model's GGUF file.
+    """
 
     id: str
     context_window: PositiveCount | None = None
     max_output: PositiveCount | None = None
     input: tuple[Literal["text", "image"], ...] | None = None
     reasoning: bool | None = None
+    file: Path | None = None
 
 
 class ProviderSection(Section, frozen=True, kw_only=True):
-    """``kind`` may be left out where the provider's name is one."""
+    """``kind`` may be left out where the provider's name is one. ``command`` is Claude Code's program, where it is not on the PATH."""
 
     kind: ProviderKind
     api_key: Secret | None = None
     base_url: str = ""
+    command: str = ""
     models: tuple[ProviderModelSection, ...] = ()
 
 
@@ -94,6 +99,7 @@ class ApprovalsSection(Section, frozen=True, kw_only=True):
         "edit",
         "find",
         "grep",
+        "history",
         "ls",
         "mcp",
         "memory",

@@ -13,9 +13,8 @@ from bot.zones import is_zone, near_zones
 from features.contracts.chat import Address
 from features.contracts.extension_events import EXTENSION_EVENTS
 
-__all__ = ["SERVED_PROVIDER_KINDS", "check", "warnings_of"]
+__all__ = ["check", "warnings_of"]
 
-SERVED_PROVIDER_KINDS = ("anthropic", "openai", "openai-compatible", "offline")
 _KEYED = ("anthropic", "openai", "google")
 _PERSON = {
     "telegram": (re.compile(r"[1-9]\d*"), "telegram:12345 (the numeric id, not the name)"),
@@ -38,6 +37,7 @@ def check(config: Config) -> None:
     _check_models(config)
     _check_channels(config)
     _check_services(config)
+    _check_voice(config)
 
 
 def _check_host(config: Config) -> None:
@@ -92,6 +92,11 @@ def _check_models(config: Config) -> None:
         elif provider.kind in _KEYED and provider.api_key is None:
             variable = f"{provider.kind.upper()}_API_KEY"
             raise ConfigurationError(f'{key}.api_key is missing. Set it, for example to "env:{variable}".')
+        if provider.command and provider.kind != "claude-code":
+            raise ConfigurationError(f"{key}.command is set, but only a provider of the kind 'claude-code' is a program. Remove it.")
+        for i, listed in enumerate(provider.models):
+            if listed.file is not None and provider.kind != "local":
+                raise ConfigurationError(f"{key}.models[{i}].file is set, but only a provider of the kind 'local' reads files. Remove it.")
     named = [("models.default", config.models.default)]
     named += [(f"models.fallbacks[{i}]", reference) for i, reference in enumerate(config.models.fallbacks)]
     for key, reference in named:
@@ -102,12 +107,6 @@ def _check_models(config: Config) -> None:
             near = get_close_matches(provider_name, known, n=1)
             hint = f"Did you mean {near[0]}/{model}?" if near else f"Add [providers.{provider_name}], or use one of: {', '.join(known)}."
             raise ConfigurationError(f"{key} is {reference!r}, but no provider {provider_name!r} is configured. {hint}")
-        kind = config.providers[provider_name].kind if provider_name in config.providers else "offline"
-        if kind not in SERVED_PROVIDER_KINDS:
-            raise ConfigurationError(
-                f"{key} is {reference!r}, whose provider is of the kind {kind!r}; this version does not serve that yet. "
-                f"Use one of: {', '.join(SERVED_PROVIDER_KINDS)}."
-            )
 
 
 def _check_channels(config: Config) -> None:
@@ -144,6 +143,8 @@ def _check_slack(slack: SlackSection) -> None:
 
 
 def _check_services(config: Config) -> None:
+    if not config.tools.web_fetch.timeout_s:
+        raise ConfigurationError("tools.web_fetch.timeout_s is 0; it must be above 0. To do without the tool, name it in tools.disabled.")
     try:
         config.approvals.options()
     except ValueError as error:
@@ -173,6 +174,26 @@ def _check_hook(key: str, hook: HookSection) -> None:
         raise ConfigurationError(f"{key}.event is {hook.event!r}, and there is no such event. {hint}")
     if not 0 < hook.timeout_s <= _LONGEST_HOOK_S:
         raise ConfigurationError(f"{key}.timeout_s is {hook.timeout_s:g}; it must be above 0 and at most {_LONGEST_HOOK_S}.")
+
+
+def _check_voice(config: Config) -> None:
+    voice = config.voice
+    if voice.transcribe and voice.command:
+        raise ConfigurationError("voice has both transcribe and command. Keep one.")
+    if not voice.transcribe:
+        return
+    provider, slash, model = voice.transcribe.partition("/")
+    if not slash or not model or provider not in config.providers:
+        raise ConfigurationError(
+            f"voice.transcribe is {voice.transcribe!r}; write it as provider/model, with a provider of the configuration, "
+            "like 'openai/whisper-1'."
+        )
+    kind = config.providers[provider].kind
+    if kind not in ("openai", "openai-compatible"):
+        raise ConfigurationError(
+            f"voice.transcribe is {voice.transcribe!r}, whose provider is of the kind {kind!r}. "
+            "Use one of the kind openai or openai-compatible."
+        )
 
 
 def _check_either(key: str, *, command: tuple[str, ...], url: str) -> None:
@@ -213,13 +234,8 @@ def warnings_of(config: Config) -> Iterator[str]:
 
 def _switched_on_for_later(config: Config) -> Iterator[tuple[str, str]]:
     """Keys of features that come later, each with the feature's name."""
-    for name, provider in config.providers.items():
-        if provider.kind not in SERVED_PROVIDER_KINDS:
-            yield f"providers.{name}.kind", f"provider of the kind {provider.kind!r}"
     later: tuple[tuple[str, object, str], ...] = (
         ("heartbeat.every_minutes", config.heartbeat.every_minutes, "heartbeat"),
-        ("memory.host_wide", config.memory.host_wide, "host-wide memory"),
-        ("voice", config.voice.transcribe or config.voice.command, "voice transcription"),
         ("calendar.backend", config.calendar.backend == "google", "Google Calendar"),
         ("mcp.servers", config.mcp.servers, "MCP"),
         ("a2a.enabled", config.a2a.enabled, "A2A"),

@@ -13,7 +13,9 @@ from bot.conversations.overheard import overheard_note
 from bot.conversations.pending import Pending
 from bot.conversations.runs import Runs
 from bot.conversations.services import ConversationServices
+from bot.conversations.session_moves import SessionMoves
 from bot.conversations.session_seat import SessionSeat
+from bot.conversations.skill_desk import SkillDesk
 from bot.conversations.summing_up import SummingUp
 from bot.conversations.turn import Turn
 from bot.conversations.voice import Voice
@@ -26,11 +28,10 @@ from bot.delivery.wording import STOPPED
 from bot.extension_texts import extension_news
 from bot.settings import ChatSettings
 from features.agent import AgentSession
-from features.contracts.chat import Address, Button, Person
+from features.contracts.chat import Address, Button, OutboundFile, Person
 from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyError, UserMustAct
 from features.contracts.events import SessionEvent
 from features.contracts.models import ThinkingLevel
-from features.contracts.sessions import SessionSummary
 from features.extensions import LoadedExtension
 
 __all__ = ["Conversation", "ConversationStatus", "StopReport"]
@@ -85,21 +86,25 @@ class Conversation:
             lambda who, owner, group: services.context(self, who, owner, group),
             recovered_through=recovered_through,
         )
+        self._skills = SkillDesk(address.place, services.skills, self._voice)
         self._line = WaitingLine(address, services.inbox, backlog=backlog)
         self._gathering = Gathering(self._line, services.clock)
         self._pending = Pending(address, services.inbox)
         self._runs = Runs(address, services, self._errands, self._questions, ended=self._run_ended)
         self._summing_up = SummingUp(address, services, self._tell)
         self._seat = SessionSeat(address, services.opener, self._runs.books, self._questions, opened=self._opened, heard=self._heard)
+        self.moves = SessionMoves(address, services, self._seat, self._runs, halt=self._halt, again=self._answer_again)
         self._unfinished: deque[tuple[UnfinishedTurn, CutRun]] = deque()
         self._actor: asyncio.Task[None] | None = None
         self._preparing: asyncio.Task[None] | None = None
         self._leaving = False
+        self._group = False
 
     # What arrives
 
     def receive(self, stored: StoredMessage) -> None:
         """Take a message that is on the disk. Control commands and answers act at once; everything else waits for its turn."""
+        self._group = stored.message.group
         self.last_used = self._services.clock.monotonic()
         if self._commands.is_control(stored):
             self._errands.start(self._act_at_once(stored), name=f"command {self.address}")
@@ -222,7 +227,9 @@ class Conversation:
             await self._edit(stored)
         elif (parsed := self._commands.parse(stored)) is not None:
             await self._commands.act_in_turn(stored, *parsed)
-        elif (near := self._commands.mistyped(stored)) is not None:
+        elif (reply := await self._skills.look_at(turn)) is not None:
+            await self.say(reply.text, buttons=reply.buttons, answers=turn.ids)
+        elif not turn.calls and (near := self._commands.mistyped(stored)) is not None:
             await self.say(f"There is no such command. Did you mean /{near}?", answers=turn.ids)
         elif turn.withdrawn:
             await self._services.inbox.close_without_answer(turn.ids, skipped=True)
@@ -321,6 +328,8 @@ class Conversation:
     def _run_ended(self, session: AgentSession) -> None:
         self.last_used = self._services.clock.monotonic()
         self._pending.take_back(session.take_queued())
+        if not self._leaving:
+            self._errands.start(self._skills.ask(group=self._group), name=f"skills {self.address}")
         self._wake()
 
     def _opened(self, session: AgentSession, news: Sequence[LoadedExtension]) -> None:
@@ -340,9 +349,16 @@ class Conversation:
 
     # What commands and the host ask of a conversation
 
-    async def say(self, text: str, *, buttons: Sequence[Sequence[Button]] = (), answers: Sequence[str] = ()) -> None:
+    async def say(
+        self,
+        text: str,
+        *,
+        buttons: Sequence[Sequence[Button]] = (),
+        files: Sequence[OutboundFile] = (),
+        answers: Sequence[str] = (),
+    ) -> None:
         """Put a text into the chat; within a command the first one answers it."""
-        await self._voice.say(text, buttons=buttons, answers=answers)
+        await self._voice.say(text, buttons=buttons, files=files, answers=answers)
 
     async def answer_question(self, question_id: str, number: str, person: Person, *, owner: bool, group: bool) -> None:
         """Take a button's answer to a question of this chat.
@@ -357,34 +373,6 @@ class Conversation:
         self.last_used = self._services.clock.monotonic()
         return await self._seat.get()
 
-    async def new_session(self, name: str = "") -> str:
-        """Begin a fresh session, after stopping the run; returns its id."""
-        await self.stop()
-        return (await self._seat.start_new(name)).id
-
-    async def resume_session(self, session_id: str) -> str:
-        """Go back to one of this address's sessions, by its id or a unique beginning of it; returns its name.
-
-        Raises:
-            UserMustAct: there is none, or more than one.
-        """
-        await self.stop()
-        return (await self._seat.switch(session_id)).name
-
-    async def delete_session(self, session_id: str) -> None:
-        """Delete one of this address's sessions for good, after stopping the run if it is the one at work.
-
-        Raises:
-            UserMustAct: there is none, or more than one.
-        """
-        found = await self._seat.find(session_id)
-        if self._seat.current is not None and self._seat.current.id == found.id:
-            await self.stop()
-        await self._seat.delete(found.id)
-
-    async def list_sessions(self) -> list[SessionSummary]:
-        return await self._seat.list()
-
     async def extensions(self) -> Sequence[LoadedExtension]:
         """Those of this address's session. What has changed is taken up first, if nothing goes on."""
         self.last_used = self._services.clock.monotonic()
@@ -393,6 +381,11 @@ class Conversation:
     async def stop(self) -> StopReport:
         """Stop what is going on, at once; what waits is kept and answered next."""
         kept = self._waiting
+        moving = self.moves.cancel()
+        return StopReport(was_running=await self._halt() or moving, kept=kept)
+
+    async def _halt(self) -> bool:
+        """Stop the run and what is being prepared for one; whether there was anything to stop."""
         session = self._seat.current
         was_running = self._runs.active or self._preparing is not None or (session is not None and session.compacting)
         if self._preparing is not None:
@@ -400,7 +393,11 @@ class Conversation:
         await self._runs.halt()
         if session is not None and session.compacting:
             await session.abort()
-        return StopReport(was_running=was_running, kept=kept)
+        return was_running
+
+    async def _answer_again(self, session: AgentSession, owner: bool) -> None:
+        """Start a run without a new prompt; its answer answers the command that asked for it."""
+        self._runs.again(session, self._voice.hand_over(), await self.settings(), self._questions.asker_now, owner=owner)
 
     @property
     def _waiting(self) -> int:
@@ -441,9 +438,6 @@ class Conversation:
             PumiceError: nothing was summed up; the text is for the person.
         """
         return await self._summing_up.compact(await self._seat.get(), instructions)
-
-    async def rename(self, text: str) -> None:
-        await (await self._seat.get()).set_name(text)
 
     async def settings(self) -> ChatSettings:
         """The place's settings as they are now."""

@@ -1,6 +1,7 @@
 """What waits for a run: turns, and notes for the next one."""
 
 from collections import deque
+from itertools import takewhile
 
 from bot.conversations.turn import Turn, as_message, correction, late_edit_note
 from bot.delivery.inbox import Inbox, StoredMessage
@@ -48,12 +49,15 @@ class Pending:
         self._remarks.clear()
 
     def next(self, *, all_at_once: bool) -> Turn | None:
+        """The next turn; one that calls a skill or a template stays by itself."""
         if not self.held:
             return None
         turn = self.held.popleft()
-        if all_at_once:
-            turn.takes_over(list(self.held))
-            self.held.clear()
+        if all_at_once and not turn.calls:
+            others = list(takewhile(lambda held: not held.calls, self.held))
+            turn.takes_over(others)
+            for _ in others:
+                self.held.popleft()
         return turn
 
     def take_back(self, prompts: tuple[Prompt, ...]) -> None:

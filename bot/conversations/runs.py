@@ -88,6 +88,14 @@ class Runs:
         asker = Asker(people=unfinished.people, attended=unfinished.attended)
         self._launch(session, settings, start, asker, unfinished.message_ids, lambda: _go_on(session, unfinished))
 
+    def again(self, session: AgentSession, asked: tuple[str, ...], settings: ChatSettings, asker: Asker, *, owner: bool) -> None:
+        """Begin a run that answers what stands at the end of the branch; no run may be active.
+
+        Args:
+            asked: the messages that the answer answers, which are none that it takes in.
+        """
+        self._launch(session, settings, RunStart(answers=asked), asker, asked, lambda: session.resume(owner=owner))
+
     async def halt(self) -> None:
         """Stop the run; returns when what it owes is in the outbox, or when it is parked."""
         task = self._task

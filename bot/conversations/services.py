@@ -18,6 +18,8 @@ from features.contracts.clock import Clock
 from features.contracts.events import SessionEvent
 from features.contracts.messages import AssistantMessage
 from features.contracts.sessions import TransactionWork
+from features.sessions import SessionTransfer
+from features.skills import SkillCatalog
 from features.usage import UsageLedger
 
 if TYPE_CHECKING:
@@ -34,10 +36,12 @@ class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
     questions: Questions
     settings: SettingsStore
     opener: SessionOpener
+    transfer: SessionTransfer
     channels: Mapping[str, ChatChannel]
     attachments: Attachments
     commands: CommandRegistry[Any]
     context: Callable[["Conversation", Person, bool, bool], Any]
+    skills: SkillCatalog
     usage: UsageLedger
     publish: Callable[[Address, SessionEvent], None]
     clock: Clock

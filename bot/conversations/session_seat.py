@@ -19,6 +19,8 @@ from features.contracts.extensions import ExtensionSpec
 from features.contracts.sessions import SessionStore, SessionSummary
 from features.contracts.tools import ToolContext
 from features.extensions import ExtensionLease, LoadedExtension
+from features.memory import Memory
+from features.skills import SkillCatalog
 from features.tools import ToolRegistry
 from workspaces import Workspaces
 
@@ -36,11 +38,12 @@ class SessionOpener:
     """Opens sessions with all that belongs to their place.
 
     Args:
-        tools: makes the tools of one session; what it hands to ``send`` goes into that session's chat.
+        tools: makes the tools of one session of a place; what it hands to ``send`` goes into that session's chat.
         post: puts a message into the outbox.
         built_in: the host's own extensions, which every session has.
         roots: folders beside the workspace that file tools may reach.
         spending: what a place may spend, by its time zone; None for places without a budget whose summaries are not counted.
+        instructions: a file of instructions for all chats.
     """
 
     def __init__(
@@ -51,12 +54,15 @@ class SessionOpener:
         workspaces: Workspaces,
         *,
         clock: Clock,
-        tools: Callable[[ChatSender], ToolRegistry],
+        tools: Callable[[Address, ChatSender], ToolRegistry],
+        skills: SkillCatalog,
+        memory: Memory,
         post: Callable[[Address, OutboundMessage], Awaitable[object]],
         extensions: PlaceExtensions,
         built_in: Sequence[ExtensionSpec] = (),
         roots: Sequence[Path] = (),
         spending: Callable[[Address, str], Spending] | None = None,
+        instructions: Path | None = None,
     ) -> None:
         self.store = store
         self.settings = settings
@@ -65,6 +71,9 @@ class SessionOpener:
         self._workspaces = workspaces
         self._clock = clock
         self._tools = tools
+        self._skills = skills
+        self._memory = memory
+        self._instructions = instructions
         self._post = post
         self._built_in = tuple(built_in)
         self._roots = tuple(roots)
@@ -100,6 +109,7 @@ class SessionOpener:
             workspace=folder,
             scratch=self._workspaces.scratch(place),
             roots=self._roots,
+            readable=await self._skills.readable(),
             time_zone=settings.time_zone,
         )
         return await self._factory.create(
@@ -108,10 +118,14 @@ class SessionOpener:
                 session_id=session_id,
                 new=new,
                 name=name,
-                tools=self._tools(send),
+                tools=self._tools(place, send),
+                skills=self._skills.place(place),
+                host_instructions=self._instructions,
+                host_memory=self._memory.host_file(place),
                 tool_context=context,
                 chat=f"You talk in the chat {address}, through {address.channel}.",
                 model=settings.model,
+                spare_model=self.settings.defaults.model,
                 thinking=settings.thinking,
                 journal=journal,
                 extensions=(*self._built_in, *extensions),
@@ -120,6 +134,10 @@ class SessionOpener:
                 spending=None if self._spending is None else self._spending(place, settings.time_zone),
             )
         )
+
+    def scratch(self, place: Address) -> Path:
+        """The folder of a place for files that nobody will ask for much later."""
+        return self._workspaces.scratch(place)
 
     def _ready_folder(self, place: Address) -> Path:
         """The place's folder, without the full outputs that nobody will ask for any more."""

@@ -27,6 +27,7 @@ class Turn:
     """Messages on their way into a prompt.
 
     ``edits`` are ids of edits that were worked in; they are taken in together with what they changed. ``notes`` stand before the text.
+    ``calls`` says that the text calls a skill or a template.
     """
 
     def __init__(self, messages: Sequence[StoredMessage]) -> None:
@@ -34,6 +35,7 @@ class Turn:
         self.edits: list[str] = []
         self.notes: list[str] = []
         self.fetched: Fetched | None = None
+        self.calls = False
 
     @property
     def first(self) -> InboundMessage:
@@ -74,6 +76,11 @@ class Turn:
         """Whether all of it was taken back before anybody looked at it."""
         return self.empty and bool(self.edits)
 
+    @property
+    def text(self) -> str:
+        """What was said, as it was typed."""
+        return "\n".join(stored.message.text for stored in self.messages if stored.message.text.strip())
+
     def joins(self, stored: StoredMessage) -> None:
         self.messages.append(stored)
         self.fetched = None
@@ -103,9 +110,24 @@ class Turn:
 
     def prompt(self) -> Prompt:
         fetched = self.fetched or Fetched()
+        if self.calls:
+            return self._call(fetched)
         parts = [*self.notes, *(self._said(group) for group in self._by_sender()), *fetched.lines]
         return Prompt(
             text="\n".join(part for part in parts if part),
+            images=tuple(fetched.images),
+            source_ids=self.ids,
+            timestamp=unix_ms(self.first.sent_at),
+            owner=self.owner,
+        )
+
+    def _call(self, fetched: Fetched) -> Prompt:
+        """What was typed apart from what stands around it, so that none of that becomes an argument."""
+        return Prompt(
+            text=self.text,
+            preface="\n".join([*self.notes, *([f"{self.first.sender.name}:"] if self.first.group else [])]),
+            postscript="\n".join(fetched.lines),
+            expand=True,
             images=tuple(fetched.images),
             source_ids=self.ids,
             timestamp=unix_ms(self.first.sent_at),

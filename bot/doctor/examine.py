@@ -1,15 +1,15 @@
 """All looks, in the order in which one would mend things."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
 from bot.config import Config, ConfigurationError, load_config
-from bot.config.checks import SERVED_PROVIDER_KINDS
 from bot.doctor.extensions import examine_extensions, examine_hooks, examine_own_extensions
 from bot.doctor.finding import Finding, good, warning, wrong
 from bot.doctor.machine import examine_machine
 from bot.doctor.slack import examine_slack
 from bot.doctor.telegram import examine_telegram
+from bot.ids import new_id
 from bot.lock import DataDirectoryLock, running_host
 from bot.sandbox import sandbox_problem
 from features.contracts.clock import Clock
@@ -38,7 +38,7 @@ async def examine(path: Path | None, environ: Mapping[str, str], cwd: Path, cloc
         *await _sandbox_and_data(config, clock),
         *await examine_extensions(config),
         *examine_hooks(config),
-        *_providers(config),
+        *[finding async for finding in _providers(config, clock)],
         *await examine_telegram(config.channels.telegram, config.access, clock),
         *await examine_slack(config.channels.slack, config.http.public_url),
     ]
@@ -93,12 +93,15 @@ async def _database(config: Config, clock: Clock) -> tuple[Finding, frozenset[st
     return good("database", f"{path} is sound"), frozenset(digest for _, digest in trusted)
 
 
-def _providers(config: Config) -> Iterator[Finding]:
-    """Keys that are missing were refused with the configuration."""
+async def _providers(config: Config, clock: Clock) -> AsyncIterator[Finding]:
+    from bot.host_parts import make_models
+
+    models = make_models(config, clock=clock, ids=new_id)
     for name, provider in config.providers.items():
-        if provider.kind in SERVED_PROVIDER_KINDS:
-            key = "with a key" if provider.api_key else "without a key"
-            yield good("models", f"{name}: {provider.kind}, {key}" + (f", at {provider.base_url}" if provider.base_url else ""))
+        key = "with a key" if provider.api_key else "without a key"
+        about = f"{name}: {provider.kind}, {key}" + (f", at {provider.base_url}" if provider.base_url else "")
+        problem = await models.problem(name)
+        yield good("models", about) if problem is None else wrong("models", f"{about}: {problem.what}", problem.fix)
     if config.models.default.startswith("offline/"):
         yield warning(
             "models",

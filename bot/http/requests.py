@@ -9,7 +9,18 @@ import msgspec
 from bot.http.answers import ApiError
 from bot.http.host_view import Upload
 
-__all__ = ["Approval", "Login", "ModelChoice", "PostedFile", "PostedMessage", "Revocation", "SentMessage", "uploads"]
+__all__ = [
+    "Approval",
+    "Login",
+    "ModelChoice",
+    "PostedFile",
+    "PostedMessage",
+    "Revocation",
+    "SentMessage",
+    "SessionCheck",
+    "SessionImport",
+    "uploads",
+]
 
 _IMAGE_KINDS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 _MAX_FILES = 20
@@ -57,6 +68,17 @@ class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
     """``model`` is ``provider/id``."""
 
     model: Name
+
+
+class SessionImport(msgspec.Struct, frozen=True, kw_only=True):
+    """A session file for a chat; ``data`` is base64."""
+
+    chat: Name
+    data: str
+
+
+class SessionCheck(msgspec.Struct, frozen=True, kw_only=True):
+    repair: bool = True
 
 
 class Login(msgspec.Struct, frozen=True, kw_only=True):

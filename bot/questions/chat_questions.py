@@ -61,7 +61,7 @@ class ChatQuestions:
 
     @property
     def interactive(self) -> bool:
-        return self._asked_now.attended
+        return self.asker_now.attended
 
     async def confirm(self, title: str, message: str = "", *, timeout_s: float | None = None) -> bool:
         return await self._ask(wording.question_text(title, message, (YES, NO), numbered=False), (YES, NO), timeout_s=timeout_s) == YES
@@ -185,13 +185,14 @@ class ChatQuestions:
     # Asking
 
     @property
-    def _asked_now(self) -> Asker:
+    def asker_now(self) -> Asker:
+        """On whose behalf something is done at this moment."""
         return _commanding.get() or self._asker or _NOBODY
 
     async def _ask(self, text: str, options: Sequence[str], *, timeout_s: float | None, owners_only: Sequence[str] = ()) -> str | None:
         if not self.interactive or len(self._open) >= _MOST_OPEN:
             return None
-        question = self._questions.new(text, options, owners_only=owners_only, people=self._asked_now.people)
+        question = self._questions.new(text, options, owners_only=owners_only, people=self.asker_now.people)
         self._open[question.id] = question
         ending: str | None = None
         try:

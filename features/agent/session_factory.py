@@ -128,6 +128,9 @@ class AgentSessionFactory:
             listeners=listeners,
             spending=options.spending,
             keep_verbatim=options.keep_verbatim,
+            skills=options.skills,
+            host_instructions=options.host_instructions,
+            host_memory=options.host_memory,
         )
         return state
 
@@ -145,15 +148,21 @@ class AgentSessionFactory:
         )
 
     def _take_model(self, state: SessionState, manager: SessionManager, options: AgentSessionOptions, notices: list[str]) -> None:
-        models = state.services.models
-        if manager.model is None:
-            model = models.resolve(options.model)
-        else:
-            reference = "/".join(manager.model)
-            try:
-                model = models.resolve(reference)
-            except UserMustAct:
-                model = models.resolve(options.model)
-                notices.append(f"The model {reference} is not available any more; this session goes on with {model.reference}.")
-        state.model = model
+        state.model = model = self._model(state, manager, options, notices)
         state.transcript.choose(model)
+
+    def _model(self, state: SessionState, manager: SessionManager, options: AgentSessionOptions, notices: list[str]) -> Model:
+        own = "/".join(manager.model) if manager.model is not None else options.model
+        missing: UserMustAct | None = None
+        for reference in dict.fromkeys((own, options.model, options.spare_model)):
+            if not reference:
+                continue
+            try:
+                model = state.services.models.resolve(reference)
+            except UserMustAct as error:
+                missing = missing or error
+                continue
+            if reference != own:
+                notices.append(f"The model {own} is not available any more; this session goes on with {model.reference}.")
+            return model
+        raise missing or UserMustAct("There is no model for this session. Choose one with /model.")

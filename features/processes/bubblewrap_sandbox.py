@@ -24,12 +24,22 @@ class BubblewrapSandbox:
     Args:
         hidden: folders and files that no process may see, be they in a writable folder or not.
         writable: further folders that a process may change (``tools.roots``).
+        readable: folders that a process may see, though they are in hidden ones.
         network: whether processes may use the network.
     """
 
-    def __init__(self, *, hidden: Sequence[Path], writable: Sequence[Path] = (), network: bool, bwrap: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        hidden: Sequence[Path],
+        writable: Sequence[Path] = (),
+        readable: Sequence[Path] = (),
+        network: bool,
+        bwrap: str | None = None,
+    ) -> None:
         self._hidden = tuple(path.resolve() for path in hidden)
         self._writable = tuple(path.resolve() for path in writable)
+        self._readable = tuple(path.resolve() for path in readable)
         self._network = network
         self._bwrap = bwrap or shutil.which("bwrap")
 
@@ -83,6 +93,8 @@ class BubblewrapSandbox:
         for path in (*_DOORS, *self._hidden):  # after the writable ones, which may hold some of them
             if path.exists():  # where nothing is, nothing can be mounted
                 arguments += ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", "/dev/null", str(path)]
+        for path in self._readable:
+            arguments += ["--ro-bind-try", str(path), str(path)]
         if workspace is not None:
             arguments += ["--bind", str(workspace), str(workspace)]
             private = workspace / ".pumice"

@@ -57,9 +57,11 @@ def load(tmp_path: Path, text: str) -> Config:
             "models.default is 'x/y', but no provider 'x' is configured. Add [providers.x], or use one of: offline.",
         ),
         ("models.fallbacks = ['x/y']", "models.fallbacks[0] is 'x/y', but no provider 'x' is configured."),
+        ("[providers.google]", 'providers.google.api_key is missing. Set it, for example to "env:GOOGLE_API_KEY".'),
+        ("[providers.openai]\napi_key = 'env:KEY'\ncommand = 'claude'", "providers.openai.command is set, but only a provider"),
         (
-            "models.default = 'google/g'\n[providers.google]\napi_key = 'env:KEY'",
-            "models.default is 'google/g', whose provider is of the kind 'google'",
+            "[providers.openai]\napi_key = 'env:KEY'\n[[providers.openai.models]]\nid = 'm'\nfile = 'm.gguf'",
+            "providers.openai.models[0].file is set, but only a provider of the kind 'local'",
         ),
         ("[providers.anthropic]", 'providers.anthropic.api_key is missing. Set it, for example to "env:ANTHROPIC_API_KEY".'),
         ("[providers.x]\nkind = 'openai-compatible'", "providers.x.base_url is missing. Set it to the server's address"),
@@ -90,6 +92,12 @@ def load(tmp_path: Path, text: str) -> Config:
         ("[[hooks]]\nevent = 'xyz'\ncommand = ['a']", "hooks[0].event is 'xyz', and there is no such event. Use one of: session_start,"),
         ("[[hooks]]\nevent = 'agent_end'\ncommand = ['a']\ntimeout_s = 0", "hooks[0].timeout_s is 0; it must be above 0 and at most 600."),
         ("[[hooks]]\nevent = 'agent_end'\nurl = 'ftp://a'", "hooks[0].url is 'ftp://a'; it must be an address"),
+        ("voice.transcribe = 'x/y'\nvoice.command = ['hear']", "voice has both transcribe and command. Keep one."),
+        ("voice.transcribe = 'whisper-1'", "voice.transcribe is 'whisper-1'; write it as provider/model"),
+        (
+            "voice.transcribe = 'anthropic/x'\n[providers.anthropic]\napi_key = 'env:KEY'",
+            "voice.transcribe is 'anthropic/x', whose provider is of the kind 'anthropic'.",
+        ),
         ("[webhooks.a]\nsecret = 'env:KEY'\nchat = '12345'\nprompt = 'x'", "webhooks.a.chat: '12345' is no chat address;"),
         ("[language_servers.a]\ncommand = []\nextensions = ['.py']", "language_servers.a.command is empty."),
     ],
@@ -111,10 +119,6 @@ def test_what_cannot_work_is_refused_before_anything_starts(tmp_path: Path, text
         ("heartbeat.every_minutes = 5", "heartbeat.every_minutes is set, but this version has no heartbeat yet."),
         ("calendar.backend = 'google'", "calendar.backend is set, but this version has no Google Calendar yet."),
         ("a2a.enabled = true", "a2a.enabled is set, but this version has no A2A yet."),
-        (
-            "[providers.google]\napi_key = 'env:KEY'",
-            "providers.google.kind is set, but this version has no provider of the kind 'google' yet.",
-        ),
     ],
 )
 def test_what_works_differently_than_one_may_think_is_told(tmp_path: Path, text: str, warning: str) -> None:

@@ -16,6 +16,7 @@ from bot.conversations.services import ConversationServices
 from bot.conversations.session_seat import SessionOpener
 from bot.conversations.spending import PlaceSpending
 from bot.delivery import Inbox, Outbox, StoredMessage
+from bot.delivery.place_log import DatabasePlaceLog
 from bot.migrations import all_migrations
 from bot.place_extensions import PlaceExtensions
 from bot.questions import Questions
@@ -33,8 +34,10 @@ from features.contracts.messages import UserMessage, message_text
 from features.contracts.models import Model
 from features.contracts.testing import FakeClock, sequential_ids
 from features.extensions import ExtensionCatalogue, ExtensionChoices, ExtensionLoader
+from features.memory import Memory
 from features.processes import SecretRedactor
-from features.sessions import DatabaseSessionStore
+from features.sessions import DatabaseSessionStore, SessionTransfer
+from features.skills import SkillCatalog
 from features.storage import Database
 from features.system_prompt import SystemPromptBuilder
 from features.tools import ToolRegistry
@@ -82,10 +85,14 @@ class Rig:
         usage = UsageLedger(database, clock)
         catalogue = ExtensionCatalogue(ExtensionLoader(), ExtensionChoices(database, clock), entry_points=False)
         self.extensions = PlaceExtensions(catalogue, workspaces, may_have_own=lambda place: True)
+        self.skills = SkillCatalog(
+            database, clock, host_folder=folder, folder=workspaces.folder, taken=[command.name for command in registry.menu()]
+        )
+        memory = Memory(DatabasePlaceLog(database), folder=workspaces.folder, host_file=None, is_owners=lambda place: False)
         self.approvals = Approvals(approvals or ApprovalOptions(), database, clock)
         command_services = CommandServices(
             models=_Models(models), settings=self.settings, usage=usage, access=self.access, extensions=self.extensions,
-            approvals=self.approvals, channels_health=dict, registry=registry, clock=clock,
+            skills=self.skills, memory=memory, approvals=self.approvals, channels_health=dict, registry=registry, clock=clock,
         )  # fmt: skip
 
         def context(conversation: Conversation, sender: Person, owner: bool, group: bool) -> CommandContext:
@@ -107,16 +114,20 @@ class Rig:
                     self.settings,
                     workspaces,
                     clock=clock,
-                    tools=lambda send: ToolRegistry([self.tool]),
+                    tools=lambda place, send: ToolRegistry([self.tool]),
+                    skills=self.skills,
+                    memory=memory,
                     post=self.outbox.post,
                     extensions=self.extensions,
                     built_in=[self.approvals.extension()],
                     spending=lambda place, zone: PlaceSpending(usage, place, zone, clock=clock, budget_usd=budget),
                 ),
+                transfer=SessionTransfer(self.store, originals=folder / "damaged", clock=clock, ids=ids),
                 channels=channels,
                 attachments=Attachments(workspaces, UploadStore(folder / "uploads"), clock),
                 commands=registry,
                 context=context,
+                skills=self.skills,
                 usage=usage,
                 publish=lambda address, event: self.events.append((address, event)),
                 clock=clock,

@@ -23,6 +23,8 @@ def data(tmp_path: Path) -> Path:
     (tmp_path / "data" / "state.db").write_text("everything\n")
     (tmp_path / "pumice.toml").write_text("key\n")
     (tmp_path / "extra").mkdir()
+    (tmp_path / "data" / "skills").mkdir()
+    (tmp_path / "data" / "skills" / "run.sh").write_text("echo a skill\n")
     return tmp_path / "data"
 
 
@@ -45,7 +47,9 @@ class Shell:
 
 @pytest.fixture
 async def shell(data: Path) -> Shell:
-    sandbox = BubblewrapSandbox(hidden=[data, data.parent / "pumice.toml"], writable=[data.parent / "extra"], network=False)
+    sandbox = BubblewrapSandbox(
+        hidden=[data, data.parent / "pumice.toml"], writable=[data.parent / "extra"], readable=[data / "skills"], network=False
+    )
     assert await sandbox.problem() is None
     return Shell(data, sandbox)
 
@@ -72,6 +76,14 @@ async def test_the_system_and_the_hosts_own_folder_are_read_only(shell: Shell, t
 
     assert "Read-only file system" in said
     assert not (shell.workspace / target).exists()
+
+
+@needs_bubblewrap
+async def test_skills_of_the_host_can_be_run_and_not_changed(shell: Shell, data: Path) -> None:
+    """They stand in the hidden data directory, and every chat uses the same ones."""
+    assert await shell.run(f"bash {data}/skills/run.sh") == "a skill\n"
+    assert "Read-only file system" in await shell.run(f"echo x > {data}/skills/run.sh 2>&1 || touch {data}/skills/new 2>&1; true")
+    assert (data / "skills" / "run.sh").read_text() == "echo a skill\n"
 
 
 @needs_bubblewrap
