@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
+
+import msgspec
 
 from bot.place_extensions import PlaceExtensions
 from bot.settings import ChatSettings, SettingsStore
@@ -172,11 +174,12 @@ class SessionSeat:
             return session
 
     async def extensions(self) -> tuple[LoadedExtension, ...]:
-        """Those that the session has, after another look at the place's folder."""
+        """Those that the session has and how they fare in it, after another look at the place's folder."""
         if self._lease is not None and await self._opener.extensions.is_stale(self._address.place, self._lease):
             self._made_for = None
-        await self._get(tell=False)
-        return self._lease.all if self._lease is not None else ()
+        session = await self._get(tell=False)
+        states = session.extensions.states
+        return tuple(_as_it_fares(extension, states) for extension in (self._lease.all if self._lease is not None else ()))
 
     async def delete(self, session_id: str) -> None:
         """Delete a session that ``find`` found, for good."""
@@ -253,3 +256,11 @@ class SessionSeat:
         if found:
             raise UserMustAct(f"{len(found)} sessions begin with {wanted}; write a few more characters of the id.")
         raise UserMustAct("There is no such session here. /sessions lists them.")
+
+
+def _as_it_fares(extension: LoadedExtension, states: Mapping[str, str]) -> LoadedExtension:
+    """What was loaded well may have failed since: while it was activated in this session, or three times in a row."""
+    state = states.get(extension.name, "active")
+    if extension.state != "active" or state == "active":
+        return extension
+    return msgspec.structs.replace(extension, state="failed", reason=state.removeprefix("failed: "))
