@@ -11,7 +11,7 @@ from features.contracts.memory import LoggedText, LogPage
 
 __all__ = ["DatabasePlaceLog"]
 
-_IN = "SELECT id, 'person' AS role, address, message, received_at AS at FROM inbox WHERE place = ?"
+_IN = "SELECT id, 'person' AS role, address, message, received_at AS at FROM inbox WHERE place = ? AND kind <> 'job'"
 _OUT = "SELECT id, 'agent' AS role, address, message, created_at AS at FROM outbox WHERE place = ? AND state <> 'held'"
 _ROWS_AT_ONCE = 500
 _MOST_ROWS = 20_000
