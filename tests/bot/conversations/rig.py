@@ -57,6 +57,7 @@ class Rig:
     def __init__(self, database: Database, folder: Path, provider: ScriptedProvider, clock: FakeClock, settings: dict[str, Any]) -> None:
         ids = _ids
         fallbacks, budget, compaction = settings.pop("fallbacks", ()), settings.pop("budget", 0.0), settings.pop("compaction", None)
+        built_in = settings.pop("extensions", ())
         self.clock = clock
         self.database = database
         self.provider = provider
@@ -113,6 +114,8 @@ class Rig:
                     memory=memory,
                     post=self.outbox.post,
                     extensions=self.extensions,
+                    built_in=built_in,
+                    host_commands=[command.name for command in registry.menu()],
                     spending=lambda place, zone: PlaceSpending(usage, place, zone, clock=clock, budget_usd=budget),
                 ),
                 channels=channels,
