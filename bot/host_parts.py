@@ -207,12 +207,19 @@ def make_transcriber(config: Config, processes: ProcessRunner) -> Transcriber | 
 
 
 def make_channels(
-    config: Config, uploads: UploadStore, wanted: Iterable[str | ChatChannel] | None, *, clock: Clock, random: Random
+    config: Config,
+    uploads: UploadStore,
+    wanted: Iterable[str | ChatChannel] | None,
+    *,
+    doing: Callable[[Address, str | None], None],
+    clock: Clock,
+    random: Random,
 ) -> dict[str, ChatChannel]:
     """The channels that are at work, by name.
 
     Args:
         wanted: names, or channels of one's own; None for what the configuration enables, and the terminal.
+        doing: told what goes on in a chat that is read from event streams.
     """
     channels: dict[str, ChatChannel] = {}
     section = config.channels
@@ -229,7 +236,7 @@ def make_channels(
 
             channels[name] = SlackChannel(_slack_options(section.slack), clock=clock, random=random)
         else:
-            channels[name] = WebChannel(name, uploads=uploads, clock=clock)
+            channels[name] = WebChannel(name, uploads=uploads, doing=doing, clock=clock)
     return channels
 
 

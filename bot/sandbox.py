@@ -36,7 +36,9 @@ async def sandbox_problem(config: Config) -> str | None:
 
 
 def _sandbox(config: Config) -> BubblewrapSandbox:
-    hidden = [config.host.data_dir]
+    database = config.database_path
+    hidden = [config.host.data_dir, *(database.with_name(database.name + ending) for ending in ("", "-wal", "-shm", "-journal"))]
+    hidden += config.secret_files
     if config.source is not None:
         hidden.append(config.source)
     if (credentials := os.environ.get("CREDENTIALS_DIRECTORY")) is not None:

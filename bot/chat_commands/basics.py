@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 from bot.chat_commands.context import CommandContext, Status
 from bot.chat_commands.markdown import code, plain
 from features.contracts.chat import Button, ChatCommand
-from features.contracts.errors import PumiceError
+from features.contracts.errors import PumiceError, UserMustAct
 
-__all__ = ["help_", "start", "status", "stop"]
+__all__ = ["answer", "help_", "start", "status", "stop"]
 
 
 async def start(context: CommandContext, _: str) -> None:
@@ -19,6 +19,14 @@ async def start(context: CommandContext, _: str) -> None:
         "`/help` lists what can be said, `/new` starts afresh, `/stop` stops me.",
     ]
     await context.say("\n\n".join(lines))
+
+
+async def answer(context: CommandContext, arguments: str) -> None:
+    """What the buttons under a question say; the question's message tells the rest."""
+    words = arguments.split()
+    if len(words) != 2:
+        raise UserMustAct("Press a button under the question, or just type your answer.")
+    await context.conversation.answer_question(words[0], words[1], context.sender, owner=context.owner, group=context.group)
 
 
 async def help_(context: CommandContext, arguments: str) -> None:

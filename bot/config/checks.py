@@ -13,7 +13,7 @@ from bot.zones import is_zone, near_zones
 from features.contracts.chat import Address
 from features.contracts.extension_events import EXTENSION_EVENTS
 
-__all__ = ["check", "held_back_tools", "warnings_of"]
+__all__ = ["check", "warnings_of"]
 
 _KEYED = ("anthropic", "openai", "google")
 _PERSON = {
@@ -145,6 +145,10 @@ def _check_slack(slack: SlackSection) -> None:
 def _check_services(config: Config) -> None:
     if not config.tools.web_fetch.timeout_s:
         raise ConfigurationError("tools.web_fetch.timeout_s is 0; it must be above 0. To do without the tool, name it in tools.disabled.")
+    try:
+        config.approvals.options()
+    except ValueError as error:
+        raise ConfigurationError(f"approvals.{error}.") from None
     for name, server in config.mcp.servers.items():
         _check_either(f"mcp.servers.{name}", command=server.command, url=server.url)
     for i, hook in enumerate(config.hooks):
@@ -209,12 +213,6 @@ def _check_url(key: str, url: str, schemes: tuple[str, ...]) -> None:
         raise ConfigurationError(f"{key} is {url!r}; it must be an address that begins with {' or '.join(f'{s}://' for s in schemes)}.")
 
 
-def held_back_tools(config: Config) -> set[str]:
-    """The tools that may not run unasked. Until there is a way to ask, they may not run at all."""
-    policies = {"bash": config.approvals.bash, **config.approvals.tools}
-    return {tool for tool, policy in policies.items() if policy != "allow"}
-
-
 def warnings_of(config: Config) -> Iterator[str]:
     """What is allowed and still worth a word."""
     if config.access.mode == "open":
@@ -224,8 +222,12 @@ def warnings_of(config: Config) -> Iterator[str]:
     token = config.channels.telegram.token
     if token is not None and not re.fullmatch(r"\d+:[A-Za-z0-9_-]+", token):
         yield "channels.telegram.token does not look like a bot token (a number, a colon, letters). Copy it from @BotFather, whole."
-    for tool in sorted(held_back_tools(config)):
-        yield f"approvals.{tool} is not 'allow', and this version cannot ask for approval yet. The tool is switched off."
+    for root in config.tools.roots:
+        if config.host.data_dir.resolve().is_relative_to(root.resolve()):
+            yield (
+                f"tools.roots has {str(root)!r}, which holds the data directory: every chat's file tools reach the others' files and the "
+                "database. Name the folders below it that are meant."
+            )
     for key, name in _switched_on_for_later(config):
         yield f"{key} is set, but this version has no {name} yet. It is ignored."
 

@@ -96,6 +96,7 @@ class Conversations:
     def leave(self) -> None:
         """Begin nothing more."""
         self._leaving = True
+        self._services.questions.leaving = True
         for conversation in self._open.values():
             conversation.leave()
 

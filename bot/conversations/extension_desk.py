@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from bot.conversations.services import ConversationServices
+from bot.conversations.session_moves import SessionMoves
 from bot.conversations.turn import Turn
 from bot.conversations.voice import Voice
 from bot.delivery.inbox import StoredMessage
@@ -18,9 +19,7 @@ __all__ = ["ExtensionDesk", "Seat"]
 class Seat(Protocol):
     """As much of a conversation as extensions can change."""
 
-    async def new_session(self, name: str = "") -> str: ...
-
-    async def resume_session(self, session_id: str) -> str: ...
+    moves: SessionMoves
 
     async def take_up_extensions(self) -> None: ...
 
@@ -101,10 +100,10 @@ class ExtensionDesk:
     # The session
 
     async def new_session(self, name: str) -> str:
-        return await self._seat.new_session(name)
+        return await self._seat.moves.start_new(name)
 
     async def switch_session(self, session_id: str) -> None:
-        await self._seat.resume_session(session_id)
+        await self._seat.moves.resume(session_id)
 
     async def reload(self) -> None:
         await self._seat.take_up_extensions()

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from bot.place_extensions import PlaceExtensions
+from bot.questions import ChatQuestions
 from bot.settings import ChatSettings, SettingsStore
 from features.agent import AgentSession, AgentSessionFactory, AgentSessionOptions
 from features.contracts.agent import EntryJournal, SessionHost, Spending
@@ -17,7 +18,6 @@ from features.contracts.chat import Address, ChatSender, OutboundMessage
 from features.contracts.clock import Clock
 from features.contracts.errors import UserMustAct
 from features.contracts.events import SessionEvent
-from features.contracts.extension_events import GateEvent, SessionSwitched
 from features.contracts.extensions import ExtensionSpec
 from features.contracts.processes import ProcessRunner
 from features.contracts.sessions import SessionStore, SessionSummary
@@ -95,6 +95,7 @@ class SessionOpener:
         settings: ChatSettings,
         journal: EntryJournal,
         *,
+        questions: ChatQuestions,
         host: SessionHost,
         began: Literal["startup", "new", "resume", "fork", "reload"] = "startup",
         extensions: tuple[ExtensionSpec, ...] = (),
@@ -140,6 +141,8 @@ class SessionOpener:
                 thinking=settings.thinking,
                 journal=journal,
                 extensions=(*self._built_in, *extensions),
+                ui=questions,
+                keep_verbatim=questions.open_texts,
                 host=host,
                 began=began,
                 processes=self._processes,
@@ -147,6 +150,10 @@ class SessionOpener:
                 spending=None if self._spending is None else self._spending(place, settings.time_zone),
             )
         )
+
+    def scratch(self, place: Address) -> Path:
+        """The folder of a place for files that nobody will ask for much later."""
+        return self._workspaces.scratch(place)
 
     def _ready_folder(self, place: Address) -> Path:
         """The place's folder, without the full outputs that nobody will ask for any more."""
@@ -169,6 +176,7 @@ class SessionSeat:
         address: Address,
         opener: SessionOpener,
         journal: EntryJournal,
+        questions: ChatQuestions,
         host: SessionHost,
         *,
         opened: Callable[[AgentSession, Sequence[LoadedExtension]], None],
@@ -178,6 +186,7 @@ class SessionSeat:
         self._address = address
         self._opener = opener
         self._journal = journal
+        self._questions = questions
         self._host = host
         self._opened = opened
         self._heard = heard
@@ -190,25 +199,9 @@ class SessionSeat:
         going on."""
         return await self._get(tell=True)
 
-    async def ask(self, event: GateEvent) -> None:
-        """Ask the extensions of the present session, which is opened for that, whether they allow something.
-
-        Raises:
-            UserMustAct: one of them does not.
-        """
-        try:
-            session = await self.get()
-        except UserMustAct:
-            return  # a session that cannot be opened must not keep people in it
-        if (await session.extensions.dispatch(event)).refusal is not None:
-            raise UserMustAct(f"That is not done: {event.refusal}")
-
     async def start_new(self, name: str) -> AgentSession:
         async with self._changing:
-            previous = self.current.id if self.current is not None else ""
-            session = await self._open(await self._opener.settings.get(self._address.place), new=True, name=name, began="new")
-        await session.extensions.dispatch(SessionSwitched("new", previous))
-        return session
+            return await self._open(await self._opener.settings.get(self._address.place), new=True, name=name, began="new")
 
     async def reload(self) -> None:
         """Open the session again, with the extensions as they are now."""
@@ -221,18 +214,17 @@ class SessionSeat:
         async with self._changing:
             summary = await self.find(written)
             settings = await self._opener.settings.get(self._address.place)
-            previous = self.current.id if self.current is not None else ""
             session = await self._open(settings, session_id=summary.id, began="resume")
             await self._opener.store.make_current(str(self._address), summary.id)
-        await session.extensions.dispatch(SessionSwitched("resume", previous))
-        return session
+            return session
 
     async def extensions(self) -> tuple[LoadedExtension, ...]:
-        """Those that the session has, after another look at the place's folder."""
+        """Those that the session has and how they fare in it, after another look at the place's folder."""
         if self._lease is not None and await self._opener.extensions.is_stale(self._address.place, self._lease):
             self._made_for = None
         session = await self._get(tell=False)
-        return tuple(_as_it_fares(each, session.extensions.states) for each in self._lease.all) if self._lease is not None else ()
+        states = session.extensions.states
+        return tuple(_as_it_fares(extension, states) for extension in (self._lease.all if self._lease is not None else ()))
 
     async def delete(self, session_id: str) -> None:
         """Delete a session that ``find`` found, for good."""
@@ -279,6 +271,7 @@ class SessionSeat:
                 self._address,
                 settings,
                 self._journal,
+                questions=self._questions,
                 host=self._host,
                 began=began,
                 extensions=lease.specs,
@@ -328,7 +321,7 @@ class SessionSeat:
 
 
 def _as_it_fares(extension: LoadedExtension, states: Mapping[str, str]) -> LoadedExtension:
-    """One that could be loaded may have failed in its session."""
+    """What was loaded well may have failed since: while it was activated in this session, or three times in a row."""
     state = states.get(extension.name, "active")
     if extension.state != "active" or state == "active":
         return extension

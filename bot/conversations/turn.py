@@ -52,6 +52,14 @@ class Turn:
         return all(stored.owner for stored in self.messages)
 
     @property
+    def people(self) -> frozenset[str]:
+        return frozenset(stored.message.sender.id for stored in self.messages)
+
+    @property
+    def attended(self) -> bool:
+        return all(stored.message.attended for stored in self.messages)
+
+    @property
     def apart(self) -> bool:
         """Whether nobody said it, so that it is no part of what people say and has an answer of its own."""
         return self.first.kind == "extension"

@@ -35,7 +35,7 @@ class StoredMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnfinishedTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """Messages that a session took in before the host died, and that nothing answers yet."""
+    """Messages that a session took in before the host died, and that nothing answers yet. ``people`` said them."""
 
     address: Address
     session_id: str
@@ -43,6 +43,8 @@ class UnfinishedTurn(msgspec.Struct, frozen=True, kw_only=True):
     reply_to: str | None = None
     group: bool = False
     owner: bool = False
+    people: frozenset[str] = frozenset()
+    attended: bool = True
 
 
 class Judgement(Protocol):
@@ -182,7 +184,8 @@ class Inbox:
             groups.setdefault((row[1], row[2]), []).append(row)
         turns: list[UnfinishedTurn] = []
         for (address, session_id), members in groups.items():
-            first = decode_inbound(members[0][3])
+            messages = [decode_inbound(row[3]) for row in members]
+            first = messages[0]
             turns.append(
                 UnfinishedTurn(
                     address=Address.parse(address),
@@ -191,6 +194,8 @@ class Inbox:
                     reply_to=first.under or (first.ref if first.group else None),
                     group=first.group,
                     owner=all(bool(row[4]) for row in members),
+                    people=frozenset(message.sender.id for message in messages),
+                    attended=all(message.attended for message in messages),
                 )
             )
         return turns

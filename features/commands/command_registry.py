@@ -28,6 +28,7 @@ class Command(Generic[C]):
         run: gets the conversation's context and the arguments as they were typed, trimmed.
         control: may run while the conversation is busy, outside its queue.
         hidden: works, and is in no list.
+        late: is carried out however late it comes, also after a restart, because it says itself when it is too late.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Command(Generic[C]):
     control: bool = False
     owner_only: bool = False
     hidden: bool = False
+    late: bool = False
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

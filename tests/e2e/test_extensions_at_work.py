@@ -15,7 +15,7 @@ from tests.e2e.rig import configured, running, with_anthropic
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.script import Call, Reply
 
-pytestmark = pytest.mark.skipif(find_spec("features.extensions.extension_runner") is None, reason="sessions cannot run extensions yet")
+in_chats = pytest.mark.skipif(find_spec("bot.conversations.extension_desk") is None, reason="chats do not know commands of extensions yet")
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "extensions"
 CONFIG = """
@@ -42,7 +42,7 @@ def extension(word: str, first: str = "pass") -> str:
 
 @asynccontextmanager
 async def chat_with(folder: Path, model: AnthropicServer, text: str) -> AsyncIterator[LoopbackChat]:
-    loop = LoopbackChannel("telegram", clock=SystemClock())
+    loop = LoopbackChannel("telegram", clock=SystemClock(), part_size=100_000)
     async with running(configured(folder, CONFIG + text + with_anthropic(model)), channels=[loop]):
         yield loop.chat("1")
 
@@ -87,6 +87,7 @@ async def test_the_permission_gate_holds_back_a_command_that_nobody_allows(tmp_p
     assert not (workspace(tmp_path) / "no").exists()
 
 
+@in_chats
 async def test_the_todo_list_is_the_sessions_own_and_outlives_the_host(tmp_path: Path) -> None:
     """The model writes, the person reads; another session has another list, and going back brings it back."""
     script = [Reply(calls=[Call(name="todo", arguments={"action": "add", "text": "buy milk"})]), Reply(text="Noted.")]
@@ -116,6 +117,7 @@ async def test_the_path_guard_protects_a_file(tmp_path: Path) -> None:
     assert not (workspace(tmp_path) / ".env").exists()
 
 
+@in_chats
 async def test_the_parrot_can_be_chosen_and_answers(tmp_path: Path) -> None:
     """Also after a restart, since the session keeps its model."""
     async with AnthropicServer() as model:
@@ -128,7 +130,7 @@ async def test_the_parrot_can_be_chosen_and_answers(tmp_path: Path) -> None:
 
 async def test_the_custom_compaction_is_taken(tmp_path: Path) -> None:
     """The model is not asked for a summary, and reads the extension's."""
-    script = [Reply(text="Answer one."), Reply(text="Answer two."), Reply(text="Answer three.")]
+    script = [Reply(text="Answer one.\n" + "On and on. " * 2000), Reply(text="Answer two."), Reply(text="Answer three.")]
     small = "[compaction]\nkeep_recent_tokens = 1\n"
     async with (
         AnthropicServer(script) as model,
@@ -137,11 +139,12 @@ async def test_the_custom_compaction_is_taken(tmp_path: Path) -> None:
         await says(chat, "plan the trip to Rome " + "and think of everything that belongs to it " * 40)
         await says(chat, "and the way back")
         await says(chat, "/compact")
-        assert len(model.requests) == 2
+        assert len(model.requests) == 2, "no model was asked for the summary"
         assert await says(chat, "go on") == "Answer three."
         assert "The person said: plan the trip to Rome" in json.dumps(model.request)
 
 
+@in_chats
 async def test_what_is_loaded_again_is_at_work_at_once(tmp_path: Path) -> None:
     """Without a restart, in the chat where it was asked for."""
     (tmp_path / "word.py").write_text(extension("one"))
@@ -153,6 +156,7 @@ async def test_what_is_loaded_again_is_at_work_at_once(tmp_path: Path) -> None:
         assert await says(chat, "/word") == "two"
 
 
+@in_chats
 async def test_what_nobody_trusts_never_runs(tmp_path: Path) -> None:
     """Not even its import; once trusted it works."""
     mark = tmp_path / "mark"
@@ -191,3 +195,16 @@ async def test_a_hook_is_called_from_a_real_session(tmp_path: Path) -> None:
         await until((workspace(tmp_path) / "facts.txt").exists)
     assert (workspace(tmp_path) / "facts.txt").read_text() == "agent_settled telegram:1 success\n"
     assert json.loads((workspace(tmp_path) / "payload.json").read_text())["data"] == {"outcome": "success"}
+
+
+async def test_one_that_breaks_at_work_is_taken_out_and_shown_and_comes_back(tmp_path: Path) -> None:
+    """After three failures in a row; the chat goes on, and loading again is another chance."""
+    text = extension("one", first="api.on(AgentStarted, fail)")
+    text += "\nfrom features.contracts.extension_events import AgentStarted\n\nasync def fail(event):\n    raise RuntimeError('no luck')\n"
+    (tmp_path / "word.py").write_text(text)
+    script = [Reply(text=f"Answer {number}.") for number in range(3)]
+    async with AnthropicServer(script) as model, chat_with(tmp_path, model, "[extensions]\npaths = ['word.py']\n") as chat:
+        for number in range(3):
+            assert await says(chat, "go on") == f"Answer {number}."
+        assert "- `word` failed: its handler of agent\\_start failed 3 times in a row" in await says(chat, "/extensions")
+        assert "- `word` active" in await says(chat, "/reload")

@@ -1,17 +1,22 @@
 """Memory, skills and the web through the whole host."""
 
+import asyncio
 from pathlib import Path
-from typing import Any
 
+from bot.http.client import HostClient
 from tests.e2e.rig import configured, running, with_anthropic
-from tests.e2e.test_host import until_answered
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.script import Call, Reply
 
 
-async def said(client: Any, text: str, chat: str = "web:main") -> str:
+async def said(client: HostClient, text: str, chat: str = "web:main") -> str:
     posted = await client.post(f"/api/chats/{chat}/messages", {"text": text})
-    return str((await until_answered(client, posted["id"]))["text"])
+    async with asyncio.timeout(20):
+        while True:
+            for message in await client.get(f"/api/chats/{chat}/messages"):
+                if posted["id"] in message["answers"]:
+                    return str(message["text"])
+            await asyncio.sleep(0.02)
 
 
 async def test_the_offline_assistant_remembers_by_the_same_tool(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from bot.config.chat_sections import AccessSection
 from bot.delivery import DELIVERY_MIGRATIONS
 from bot.delivery.place_log import DatabasePlaceLog
 from bot.settings import SETTINGS_MIGRATIONS, ChatSettings, SettingsStore
+from features.approvals import APPROVAL_MIGRATIONS, ApprovalOptions, Approvals
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, Button, ChannelHealth, Person
 from features.contracts.models import Model
@@ -69,7 +70,7 @@ class Chat:
 
 @pytest.fixture
 async def chat(tmp_path: Path) -> AsyncIterator[Chat]:
-    database = MemoryDatabase(SETTINGS_MIGRATIONS, ACCESS_MIGRATIONS, DELIVERY_MIGRATIONS, SKILL_MIGRATIONS)
+    database = MemoryDatabase(SETTINGS_MIGRATIONS, ACCESS_MIGRATIONS, DELIVERY_MIGRATIONS, SKILL_MIGRATIONS, APPROVAL_MIGRATIONS)
     clock = FakeClock()
     access = Access(AccessSection(owners=(OWNER.id,)), database, clock, Random(1))
     await access.load()
@@ -87,6 +88,7 @@ async def chat(tmp_path: Path) -> AsyncIterator[Chat]:
         usage=usage,
         access=access,
         extensions=desk,
+        approvals=Approvals(ApprovalOptions(tools={"bash": "ask", "write": "deny"}, allow_commands=("git status",)), database, clock),
         channels_health=lambda: health,
         skills=SkillCatalog(
             database, clock, host_folder=tmp_path, folder=workspaces.folder, taken=[command.name for command in registry.menu()]

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import socket
 import ssl
+import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -16,6 +17,7 @@ import trustme
 from features.contracts.errors import ModelMustAct
 from features.contracts.tools import ToolResult
 from features.tools.testing import ToolBench, result_text
+from features.tools.web.body import read_body
 from features.tools.web.page_fetcher import PageFetcher
 from features.tools.web.public_addresses import IpAddress, refusal
 from tests.features.tools.conftest import MakeBench
@@ -206,6 +208,25 @@ async def test_a_bomb_is_never_unpacked_beyond_the_limit(make_bench: MakeBench) 
 
     assert "its end is missing" in text
     assert len(text) < 60_000
+
+
+async def test_a_bomb_takes_no_room_while_it_is_unpacked() -> None:
+    """Not only what is kept is bounded."""
+
+    bomb = gzip.compress(b"a" * 50_000_000)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield bomb
+
+    tracemalloc.start()
+    try:
+        body = await read_body(pieces(), coding="gzip", limit=100_000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert (len(body.data), body.complete) == (100_000, False)
+    assert peak < 1_000_000
 
 
 async def test_a_long_text_is_cut_and_kept_in_a_file(make_bench: MakeBench, workspace: Path) -> None:
