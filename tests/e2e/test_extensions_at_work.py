@@ -136,11 +136,7 @@ async def test_the_custom_compaction_is_taken(tmp_path: Path) -> None:
         AnthropicServer(script) as model,
         chat_with(tmp_path, model, small + example("custom_compaction")) as chat,
     ):
-<<<<<<< HEAD
         await says(chat, "plan the trip to Rome " + "and think of everything that belongs to it " * 40)
-=======
-        await says(chat, "plan the trip to Rome" + ", with every detail" * 60)  # longer than what will stand for it
->>>>>>> compaction
         await says(chat, "and the way back")
         await says(chat, "/compact")
         assert len(model.requests) == 2, "no model was asked for the summary"
