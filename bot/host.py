@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
 from random import Random
 from types import TracebackType
 from typing import Self
@@ -41,10 +42,12 @@ from bot.host_parts import (
     make_channels,
     make_extensions,
     make_hooks,
+    make_memory,
     make_models,
     make_processes,
     make_sessions,
     make_tools,
+    make_transcriber,
     webhooks_of,
 )
 from bot.http.auth import load_or_create_token
@@ -52,15 +55,21 @@ from bot.http.events import EventHub
 from bot.lock import DataDirectoryLock
 from bot.migrations import all_migrations
 from bot.place_extensions import PlaceExtensions
+from bot.questions import Questions
 from bot.sandbox import make_sandbox
+from bot.session_file import SessionFileHost
 from bot.settings import SettingsStore
 from channels.web import UploadStore
+from features.approvals import Approvals
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, ChatChannel, InboundMessage, OutboundMessage, Person
 from features.contracts.clock import Clock
 from features.contracts.errors import OperatorMustAct, PumiceError, UserMustAct
+from features.contracts.sessions import SessionStore
+from features.pins import Pins
 from features.processes import HostProcessHardening, SecretRedactor
-from features.sessions import DatabaseSessionStore
+from features.sessions import DatabaseSessionStore, SessionTransfer
+from features.skills import SkillCatalog
 from features.storage import Database
 from features.usage import UsageLedger
 from workspaces import Workspaces
@@ -82,6 +91,7 @@ class Host:
 
     Args:
         channels: names of channels, or channels of one's own, in place of those that the configuration enables.
+        session_file: keeps the conversation in a file, and what else the host needs in a directory of its own.
 
     Raises:
         OperatorMustAct: on entering, for what is not as it has to be; nothing is left running then.
@@ -95,8 +105,11 @@ class Host:
         ids: Callable[[], str],
         random: Random,
         channels: Iterable[str | ChatChannel] | None = None,
+        session_file: SessionFileHost | None = None,
     ) -> None:
         self.config = config
+        self._session_file = session_file
+        self._state_dir = config.host.data_dir if session_file is None else session_file.state_dir
         self.redactor = SecretRedactor()
         self._clock = clock
         self._ids = ids
@@ -113,14 +126,14 @@ class Host:
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             with _starting("the data directory"):
-                stack.enter_context(DataDirectoryLock(self.config.host.data_dir))
-                token = load_or_create_token(self.config.host.data_dir, self.config.http.token)
+                stack.enter_context(DataDirectoryLock(self._state_dir))
+                token = load_or_create_token(self._state_dir, self.config.http.token)
                 self.redactor.add(token, name="http.token")
             if self.config.processes.harden:
                 for warning in HostProcessHardening().apply():
                     log.warning("not hardened", extra={"facts": {"reason": warning}})
             with _starting("the database"):
-                self.database = await stack.enter_async_context(Database(self.config.database_path, all_migrations()))
+                self.database = await stack.enter_async_context(Database(self._database_path, all_migrations()))
             with _starting("the sandbox"):
                 self._sandbox = await make_sandbox(self.config)
             with _starting("the chats"):
@@ -154,7 +167,7 @@ class Host:
 
     async def _compose(self, stack: AsyncExitStack) -> None:
         config, clock = self.config, self._clock
-        self._uploads = UploadStore(config.host.data_dir / "uploads")
+        self._uploads = UploadStore(self._state_dir / "uploads")
         self._settings = SettingsStore(self.database, default_settings(config))
         self._usage = UsageLedger(self.database, clock)
         self._models = make_models(config, clock=clock, ids=self._ids)
@@ -164,6 +177,12 @@ class Host:
         await self._access.load()
         self.events = EventHub(clock)
         self.commands: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
+        self._workspaces = Workspaces(config.host.data_dir / "workspaces")
+        self._memory = make_memory(config, self.database, self._access, self._workspaces)
+        self._skills = SkillCatalog(
+            self.database, clock, host_folder=config.host.data_dir, folder=self._workspaces.folder,
+            taken=[command.name for command in self.commands.menu()],
+        )  # fmt: skip
         self._compose_delivery(stack)
         await self._compose_extensions(stack)
         self._compose_conversations(stack)
@@ -171,12 +190,15 @@ class Host:
 
     def _compose_delivery(self, stack: AsyncExitStack) -> None:
         clock, ids = self._clock, self._ids
-        self.channels = make_channels(self.config, self._uploads, self._wanted, clock=clock, random=self._random)
+        self.channels = make_channels(self.config, self._uploads, self._wanted, doing=self.events.doing, clock=clock, random=self._random)
         self.outbox = Outbox(
             self.database, self.channels, clock=clock, ids=ids, random=self._random,
-            redact=self.redactor.redact, refused=self._delivery_refused, delivered=lambda delivery: self.desk.delivered(delivery),
+            redact=self.redactor.redact, refused=self._delivery_refused,
+            delivered=lambda delivery: self.desk.delivered(delivery), changed=lambda delivery: self.desk.changed(delivery),
         )  # fmt: skip
         stack.push_async_callback(self.outbox.close)
+        self._questions = Questions(self.database, self.outbox, clock=clock, ids=ids)
+        stack.push_async_callback(self._questions.close)
         self.inbox = Inbox(self.database, self._access, clock=clock, ids=ids, hand_over=self._hand_over, refused=self._say_refusal)
         stack.push_async_callback(self.inbox.close)
 
@@ -185,7 +207,13 @@ class Host:
         self._processes = make_processes(config, self.redactor, self._sandbox)
         self._workspaces = Workspaces(config.host.data_dir / "workspaces")
         hooks = await stack.enter_async_context(make_hooks(config, self._processes, self.redactor, clock=self._clock, ids=self._ids))
-        self._built_in = (hooks.spec(),) if config.hooks else ()
+        self._approvals = Approvals(config.approvals.options(), self.database, self._clock)
+        built_in = [Pins().spec()]
+        if config.hooks:
+            built_in.append(hooks.spec())
+        if self._approvals.options.asks:
+            built_in.append(self._approvals.extension())
+        self._built_in = tuple(built_in)
         catalogue = make_extensions(config, self.database, clock=self._clock)
         stack.callback(catalogue.close)
         self._extensions = PlaceExtensions(catalogue, self._workspaces, may_have_own=self._may_have_own_extensions)
@@ -197,20 +225,25 @@ class Host:
 
     def _compose_conversations(self, stack: AsyncExitStack) -> None:
         config, clock, ids, workspaces = self.config, self._clock, self._ids, self._workspaces
-        store = DatabaseSessionStore(self.database)
+        store = self._open_store(stack)
+        transfer = SessionTransfer(store, originals=config.host.data_dir / "damaged", clock=clock, ids=ids)
         opener = SessionOpener(
             make_sessions(config, store, self._models, self.redactor, clock=clock, ids=ids, random=self._random),
             store, self._settings, workspaces, clock=clock,
-            tools=make_tools(config, self._processes, sandboxed=self._sandbox is not None), post=self.outbox.post,
-            extensions=self._extensions, built_in=self._built_in, roots=config.tools.roots,
+            tools=make_tools(config, self._processes, self._memory, sandboxed=self._sandbox is not None),
+            skills=self._skills, memory=self._memory, instructions=config.host.data_dir / "AGENTS.md", post=self.outbox.post,
+            extensions=self._extensions, built_in=self._built_in,
+            processes=self._processes, host_commands=[command.name for command in self.commands.menu()], roots=config.tools.roots,
             spending=lambda place, zone: PlaceSpending(
                 self._usage, place, zone, clock=clock, budget_usd=config.models.budget_usd_per_day,
             ),
         )  # fmt: skip
         self.conversations = Conversations(
             ConversationServices(
-                inbox=self.inbox, outbox=self.outbox, settings=self._settings, opener=opener, channels=self.channels,
-                attachments=Attachments(workspaces, self._uploads, clock), commands=self.commands, context=self._command_context(),
+                inbox=self.inbox, outbox=self.outbox, questions=self._questions, settings=self._settings, opener=opener,
+                transfer=transfer, channels=self.channels, skills=self._skills,
+                attachments=Attachments(workspaces, self._uploads, clock, make_transcriber(config, self._processes)),
+                commands=self.commands, context=self._command_context(),
                 usage=self._usage, publish=self.events.publish, clock=clock, ids=ids,
             ),
             idle_evict_minutes=config.chat.idle_evict_minutes,
@@ -218,14 +251,25 @@ class Host:
         stack.push_async_callback(self.conversations.close)
         self.desk = HostDesk(
             events=self.events, channels=self.channels, conversations=self.conversations, inbox=self.inbox, outbox=self.outbox,
-            log=ChatLog(self.database), store=store, usage=self._usage, access=self._access, uploads=self._uploads,
+            log=ChatLog(self.database), store=store, transfer=transfer, usage=self._usage, access=self._access, uploads=self._uploads,
             commands=self.commands, state=lambda: self._state, clock=clock, ids=ids,
         )  # fmt: skip
+
+    @property
+    def _database_path(self) -> Path:
+        return self.config.database_path if self._session_file is None else self._state_dir / "state.db"
+
+    def _open_store(self, stack: AsyncExitStack) -> SessionStore:
+        if self._session_file is None:
+            return DatabaseSessionStore(self.database)
+        store = self._session_file.open(self.database, clock=self._clock, ids=self._ids)
+        stack.push_async_callback(store.close)
+        return store
 
     def _command_context(self) -> Callable[[Conversation, Person, bool, bool], CommandContext]:
         services = CommandServices(
             models=self._models, settings=self._settings, usage=self._usage, access=self._access, extensions=self._extensions,
-            registry=self.commands,
+            skills=self._skills, memory=self._memory, approvals=self._approvals, registry=self.commands,
             channels_health=lambda: {name: channel.health() for name, channel in self.channels.items()}, clock=self._clock,
         )  # fmt: skip
 
@@ -237,6 +281,7 @@ class Host:
     async def _recover(self, stack: AsyncExitStack) -> None:
         """Take up what is left from before, then listen: what is new queues behind what is old."""
         cut = await self.outbox.recover()
+        await self._questions.recover()
         await self.conversations.recover(cut)
         stack.push_async_callback(self._listening.close)
         for channel in self.channels.values():
@@ -250,14 +295,14 @@ class Host:
 
         http = self.config.http
         server = HttpServer(
-            self.desk, token=token, data_dir=self.config.host.data_dir, clock=self._clock,
+            self.desk, token=token, data_dir=self._state_dir, clock=self._clock,
             host=http.host, port=http.port, public_url=http.public_url, webhooks=webhooks_of(self.channels.values()),
         )  # fmt: skip
         self._http = await stack.enter_async_context(server)
 
     async def _listen(self, channel: ChatChannel) -> None:
         """A channel survives every fault of its platform; this is for its own defects."""
-        self._errands.start(channel.announce_commands(self.commands.menu()), name=f"commands {channel.name}")
+        self._errands.start(self._announce_commands(channel), name=f"commands {channel.name}")
         while True:
             try:
                 await channel.run(self.inbox)
@@ -265,6 +310,9 @@ class Host:
                 error_id = self._ids()
                 log.exception("channel broke", extra={"facts": {"channel": channel.name, "error_id": error_id}})
             await self._clock.sleep(_CHANNEL_AGAIN_S)
+
+    async def _announce_commands(self, channel: ChatChannel) -> None:
+        await channel.announce_commands([*self.commands.menu(), *await self._skills.menu()])
 
     def _check_models(self) -> None:
         models = self.config.models

@@ -22,7 +22,9 @@ from features.commands import CommandRegistry
 from features.contracts.chat import Address, Attachment, ChatChannel, ChatCommand, InboundMessage, OutboundFile, OutboundMessage, Person
 from features.contracts.clock import Clock
 from features.contracts.errors import UserMustAct
+from features.contracts.session_transfer import CheckedSession, ExportedSession, ExportFormat, ImportedSession
 from features.contracts.sessions import SessionStore, SessionSummary
+from features.sessions import SessionTransfer
 from features.usage import UsageLedger
 
 __all__ = ["HostDesk", "HostState"]
@@ -32,7 +34,7 @@ HostState = Literal["starting", "running", "stopping"]
 _OWNER = Person(id="web:owner", name="Owner")
 _KEY = "http:"
 _MOST_CHATS = 500
-_MOST_SESSIONS = 1000
+_MOST_SESSIONS = 10_000
 _LONGEST_TITLE = 80
 
 
@@ -51,6 +53,7 @@ class HostDesk:
         outbox: Outbox,
         log: ChatLog,
         store: SessionStore,
+        transfer: SessionTransfer,
         usage: UsageLedger,
         access: Access,
         uploads: UploadStore,
@@ -66,6 +69,7 @@ class HostDesk:
         self._outbox = outbox
         self._log = log
         self._store = store
+        self._transfer = transfer
         self._usage = usage
         self._access = access
         self._uploads = uploads
@@ -96,7 +100,7 @@ class HostDesk:
         message = await self._log.message(address, message_id)
         return None if message is None else self._row(message)
 
-    async def post(self, address: Address, text: str, uploads: Sequence[Upload]) -> str:
+    async def post(self, address: Address, text: str, uploads: Sequence[Upload], *, attended: bool = True) -> str:
         message = InboundMessage(
             key=f"{_KEY}{self._ids()}",
             address=address,
@@ -104,6 +108,7 @@ class HostDesk:
             text=text,
             sent_at=self._clock.now(),
             attachments=tuple([await self._keep(upload) for upload in uploads]),
+            attended=attended,
         )
         taken = await self._inbox.take([message])
         if not taken:
@@ -130,13 +135,28 @@ class HostDesk:
         header, entries, leaf = await self._store.load(session_id)
         return SessionDetail(summary=summary, header=header, entries=entries, leaf_id=leaf)
 
+    async def export_session(self, session_id: str, form: ExportFormat) -> ExportedSession | None:
+        try:
+            return await self._transfer.export(session_id, form)
+        except KeyError:
+            return None
+
+    async def import_session(self, address: Address, data: bytes) -> ImportedSession:
+        return await self._transfer.import_file(data, str(address))
+
+    async def check_session(self, session_id: str, *, repair: bool) -> CheckedSession | None:
+        try:
+            return await self._transfer.check(session_id, repair=repair)
+        except KeyError:
+            return None
+
     async def delete_session(self, session_id: str) -> bool:
         summary = await self._store.summary(session_id)
         if summary is None:
             return False
         address = Address.parse(summary.scope)
         if self.knows(address):
-            await self._conversations.get(address).delete_session(session_id)
+            await self._conversations.get(address).moves.delete(session_id)
             return True
         return await self._store.delete(session_id)
 
@@ -167,11 +187,14 @@ class HostDesk:
     # What the host tells those who watch
 
     def received(self, stored: StoredMessage) -> None:
-        if not stored.message.key.startswith(_KEY) and stored.message.kind != "edit":
+        if not stored.message.key.startswith(_KEY) and stored.message.kind not in ("edit", "extension"):
             self.events.received(stored.message.address, self._row(logged_message(stored)))
 
     def delivered(self, delivery: Delivery) -> None:
         self.events.delivered(delivery.address, self._row(logged_delivery(delivery)))
+
+    def changed(self, delivery: Delivery) -> None:
+        self.events.changed(delivery.address, self._row(logged_delivery(delivery)))
 
     def _is_running(self, address: Address) -> bool:
         conversation = self._conversations.find(address)

@@ -6,26 +6,33 @@ from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING
 
+from bot.access import Access
 from bot.config import Config
 from bot.config.chat_sections import SlackSection
 from bot.config.host_sections import HookSection
+from bot.delivery.place_log import DatabasePlaceLog
 from bot.settings import ChatSettings
 from bot.zones import machine_zone
 from channels.web import UploadStore, WebChannel
 from features.agent import AgentSessionFactory, RetryOptions
 from features.compaction import CompactionOptions
-from features.contracts.chat import ChatChannel, ChatSender, WebhookChannel
+from features.contracts.chat import Address, ChatChannel, ChatSender, WebhookChannel
 from features.contracts.clock import Clock
 from features.contracts.database import Database
 from features.contracts.errors import OperatorMustAct
+from features.contracts.memory import MEMORY_FILE
 from features.contracts.processes import ProcessSpawnHook, SecretRedactor
 from features.contracts.sessions import SessionStore
-from features.extensions import ExtensionCatalogue, ExtensionChoices, ExtensionLoader
+from features.contracts.voice import Transcriber
+from features.extensions import ExtensionCatalogue, ExtensionChoices, ExtensionLoader, session_spawn_hook
 from features.hooks import Hook, Hooks
+from features.memory import Memory
 from features.models import ModelOverride, ModelRegistry, ProviderConfig
 from features.processes import ProcessPolicyOptions, ProcessRunner, ProcessSpawnPolicy
 from features.system_prompt import SystemPromptBuilder
 from features.tools import ToolOptions, ToolRegistry
+from features.voice import CommandOptions, CommandTranscriber, ServiceOptions, ServiceTranscriber
+from workspaces import Workspaces
 
 if TYPE_CHECKING:
     from channels.slack import SlackOptions
@@ -38,10 +45,12 @@ __all__ = [
     "make_channels",
     "make_extensions",
     "make_hooks",
+    "make_memory",
     "make_models",
     "make_processes",
     "make_sessions",
     "make_tools",
+    "make_transcriber",
     "webhooks_of",
 ]
 
@@ -140,21 +149,33 @@ def make_extensions(config: Config, database: Database, *, clock: Clock) -> Exte
     return ExtensionCatalogue(loader, ExtensionChoices(database, clock), paths=section.paths)
 
 
+def make_memory(config: Config, database: Database, access: Access, workspaces: Workspaces) -> Memory:
+    """What the page and the terminal say is an owner's; elsewhere a place is, if it is the private chat with one."""
+    return Memory(
+        DatabasePlaceLog(database),
+        folder=workspaces.folder,
+        host_file=config.host.data_dir / MEMORY_FILE if config.memory.host_wide else None,
+        is_owners=lambda place: place.channel in ("web", CONSOLE) or access.is_owner(str(place)),
+    )
+
+
 def make_processes(config: Config, redactor: SecretRedactor, sandbox: ProcessSpawnHook | None) -> ProcessRunner:
     section = config.processes
     policy = ProcessSpawnPolicy(
         ProcessPolicyOptions(inherit=section.inherit, allow=section.allow, deny=section.deny),
         redactor=redactor,
         environ=os.environ,
-        hooks=() if sandbox is None else (sandbox,),
+        hooks=(*(() if sandbox is None else (sandbox,)), session_spawn_hook),
     )
     return ProcessRunner(policy, redactor)
 
 
-def make_tools(config: Config, processes: ProcessRunner, *, sandboxed: bool) -> Callable[[ChatSender], ToolRegistry]:
-    """What makes the tools of one session."""
+def make_tools(
+    config: Config, processes: ProcessRunner, memory: Memory, *, sandboxed: bool
+) -> Callable[[Address, ChatSender], ToolRegistry]:
+    """What makes the tools of one session of a place."""
 
-    def tools(send: ChatSender) -> ToolRegistry:
+    def tools(place: Address, send: ChatSender) -> ToolRegistry:
         return ToolRegistry.built_in(
             ToolOptions(
                 processes=processes,
@@ -164,19 +185,41 @@ def make_tools(config: Config, processes: ProcessRunner, *, sandboxed: bool) -> 
                 bash_timeout_s=config.tools.bash_timeout_s,
                 max_result_bytes=config.tools.max_result_bytes,
                 max_result_lines=config.tools.max_result_lines,
+                web_max_bytes=config.tools.web_fetch.max_bytes,
+                web_timeout_s=config.tools.web_fetch.timeout_s,
+                further=tuple(memory.tools(place)),
             )
         )
 
     return tools
 
 
+def make_transcriber(config: Config, processes: ProcessRunner) -> Transcriber | None:
+    """What listens to voice messages, None where nothing is set up to."""
+    voice = config.voice
+    if voice.command:
+        return CommandTranscriber(CommandOptions(command=voice.command), processes)
+    if not voice.transcribe:
+        return None
+    name, _, model = voice.transcribe.partition("/")
+    provider = config.providers[name]
+    return ServiceTranscriber(ServiceOptions(model=model, api_key=provider.api_key, base_url=provider.base_url))
+
+
 def make_channels(
-    config: Config, uploads: UploadStore, wanted: Iterable[str | ChatChannel] | None, *, clock: Clock, random: Random
+    config: Config,
+    uploads: UploadStore,
+    wanted: Iterable[str | ChatChannel] | None,
+    *,
+    doing: Callable[[Address, str | None], None],
+    clock: Clock,
+    random: Random,
 ) -> dict[str, ChatChannel]:
     """The channels that are at work, by name.
 
     Args:
         wanted: names, or channels of one's own; None for what the configuration enables, and the terminal.
+        doing: told what goes on in a chat that is read from event streams.
     """
     channels: dict[str, ChatChannel] = {}
     section = config.channels
@@ -193,7 +236,7 @@ def make_channels(
 
             channels[name] = SlackChannel(_slack_options(section.slack), clock=clock, random=random)
         else:
-            channels[name] = WebChannel(name, uploads=uploads, clock=clock)
+            channels[name] = WebChannel(name, uploads=uploads, doing=doing, clock=clock)
     return channels
 
 

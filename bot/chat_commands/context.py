@@ -7,14 +7,31 @@ from typing import Protocol
 
 from bot.access import Access
 from bot.settings import SettingsStore
+from features.approvals import Approvals
 from features.commands import CommandRegistry
-from features.contracts.chat import Address, Button, ChannelHealth, Person
+from features.contracts.chat import Address, Button, ChannelHealth, ChatCommand, OutboundFile, Person
 from features.contracts.clock import Clock
 from features.contracts.models import Model, ThinkingLevel
-from features.contracts.sessions import SessionSummary
+from features.contracts.session_transfer import ExportFormat
+from features.contracts.sessions import SessionSummary, TreeNode
 from features.extensions import LoadedExtension, LoadedExtensions
+from features.memory import Memory
+from features.skills import SkillCatalog
 
-__all__ = ["CommandContext", "CommandServices", "Conversation", "Extensions", "Models", "Status", "Stopped", "UsageFigures", "UsageSums"]
+__all__ = [
+    "CommandContext",
+    "CommandServices",
+    "Conversation",
+    "Extensions",
+    "Models",
+    "Moves",
+    "Place",
+    "Status",
+    "Stopped",
+    "Tree",
+    "UsageFigures",
+    "UsageSums",
+]
 
 
 class Stopped(Protocol):
@@ -55,12 +72,69 @@ class Status(Protocol):
     def session_name(self) -> str: ...
 
 
+class Place(Protocol):
+    """Where a move has led: the last text before it, what was said there and may be said again, and where it went on before."""
+
+    @property
+    def at(self) -> str: ...
+
+    @property
+    def said(self) -> str: ...
+
+    @property
+    def left(self) -> str | None: ...
+
+
+class Tree(Protocol):
+    """The present session's tree; ``branch`` are the ids of its present branch, root first."""
+
+    @property
+    def roots(self) -> Sequence[TreeNode]: ...
+
+    @property
+    def branch(self) -> Sequence[str]: ...
+
+
+class Moves(Protocol):
+    """Contract; ``bot.conversations.session_moves.SessionMoves`` satisfies it.
+
+    - Sessions are this address's own; another's id raises UserMustAct, as does one that is not there or not unique.
+    - Every move but ``rename`` and ``label`` asks the extensions, and then stops a run first. What they forbid raises UserMustAct, and
+      nothing has changed then.
+    """
+
+    async def start_new(self, name: str = "") -> str: ...
+
+    async def resume(self, written: str) -> str: ...
+
+    async def delete(self, written: str) -> None: ...
+
+    async def list(self) -> Sequence[SessionSummary]: ...
+
+    async def rename(self, text: str) -> None: ...
+
+    async def export(self, form: ExportFormat) -> OutboundFile: ...
+
+    async def tree(self) -> Tree: ...
+
+    async def go_to(self, written: str, *, summarise: bool = False, instructions: str = "") -> Place: ...
+
+    async def undo(self) -> Place: ...
+
+    async def retry(self, *, owner: bool) -> None: ...
+
+    async def fork(self, written: str = "") -> Place: ...
+
+    async def label(self, name: str) -> str: ...
+
+
 class Conversation(Protocol):
     """Contract; ``bot.conversations.Conversation`` satisfies it.
 
     - ``say`` returns once the text is in the outbox.
     - Sessions are this address's own; another's id raises UserMustAct, as does one that is not there or not unique.
     - ``extensions`` are those at work in this chat, after a look at what has changed.
+    - ``extension_commands`` and ``extension_models`` are what those bring.
     - ``compact`` gives what to say about it; while a run goes on it is only noted.
     - ``new_session``, ``resume_session`` and ``delete_session`` stop a run first.
     """
@@ -71,17 +145,16 @@ class Conversation(Protocol):
     @property
     def place(self) -> Address: ...
 
-    async def say(self, text: str, *, buttons: Sequence[Sequence[Button]] = ()) -> None: ...
+    @property
+    def moves(self) -> Moves: ...
 
-    async def new_session(self, name: str = "") -> str: ...
-
-    async def resume_session(self, session_id: str) -> str: ...
-
-    async def delete_session(self, session_id: str) -> None: ...
-
-    async def list_sessions(self) -> Sequence[SessionSummary]: ...
+    async def say(self, text: str, *, buttons: Sequence[Sequence[Button]] = (), files: Sequence[OutboundFile] = ()) -> None: ...
 
     async def extensions(self) -> Sequence[LoadedExtension]: ...
+
+    async def extension_commands(self) -> Sequence[ChatCommand]: ...
+
+    async def extension_models(self) -> Sequence[Model]: ...
 
     async def stop(self) -> Stopped: ...
 
@@ -91,9 +164,9 @@ class Conversation(Protocol):
 
     async def set_thinking(self, level: ThinkingLevel) -> None: ...
 
-    async def rename(self, text: str) -> None: ...
-
     async def compact(self, instructions: str = "") -> str: ...
+
+    async def answer_question(self, question_id: str, number: str, person: Person, *, owner: bool, group: bool) -> None: ...
 
 
 class Models(Protocol):
@@ -161,6 +234,9 @@ class CommandServices:
     usage: UsageSums
     access: Access
     extensions: Extensions
+    skills: SkillCatalog
+    memory: Memory
+    approvals: Approvals
     channels_health: Callable[[], Mapping[str, ChannelHealth]]
     registry: "CommandRegistry[CommandContext]"
     clock: Clock

@@ -17,17 +17,22 @@ _MOST_BUTTONS = 12
 async def model(context: CommandContext, arguments: str) -> None:
     services, conversation = context.services, context.conversation
     if not arguments:
-        await _show_choices(context, services.models.models())
+        await _show_choices(context, [*services.models.models(), *await conversation.extension_models()])
         return
     name, _, start = arguments.partition(" ")
-    of_provider = [known for known in services.models.models() if known.provider == name]
+    brought = await conversation.extension_models() if name.partition("/")[0] not in _providers(context) else ()
+    of_provider = [known for known in (*services.models.models(), *brought) if known.provider == name]
     if of_provider and (not start or start.isdecimal()):
         await _show_models(context, name, of_provider, int(start or 1))
         return
-    chosen = services.models.resolve(arguments)
+    chosen = next((known for known in brought if known.reference == name), None) or services.models.resolve(arguments)
     await services.settings.change(conversation.place, model=chosen.reference)
     await conversation.set_model(chosen.reference)
     await context.say(f"From now on {code(chosen.reference)} answers here.")
+
+
+def _providers(context: CommandContext) -> set[str]:
+    return {known.provider for known in context.services.models.models()}
 
 
 async def thinking(context: CommandContext, arguments: str) -> None:

@@ -16,13 +16,13 @@ _LONGEST_NAME = 100
 
 
 async def new(context: CommandContext, arguments: str) -> None:
-    await context.conversation.new_session(one_line(arguments, limit=_LONGEST_NAME))
+    await context.conversation.moves.start_new(one_line(arguments, limit=_LONGEST_NAME))
     named = f", {plain(arguments)}" if arguments else ""
     await context.say(f"A fresh session{named}. The one before is in `/sessions`.")
 
 
 async def sessions(context: CommandContext, _: str) -> None:
-    found = await context.conversation.list_sessions()
+    found = await context.conversation.moves.list()
     if not found:
         await context.say("There are no sessions yet. Just write something.")
         return
@@ -40,35 +40,38 @@ async def sessions(context: CommandContext, _: str) -> None:
 async def resume(context: CommandContext, arguments: str) -> None:
     if not arguments:
         raise UserMustAct("Which one? `/sessions` lists them; then `/resume ID`.")
-    title = await context.conversation.resume_session(arguments.split()[0])
+    title = await context.conversation.moves.resume(arguments.split()[0])
     await context.say(f"Back in {plain(title)}." if title else f"Back in {code(arguments.split()[0])}.")
 
 
 async def delete(context: CommandContext, arguments: str) -> None:
-    """``/delete ID`` asks; its button says ``/delete ID yes``, in a group with whoever asked."""
+    """``/delete ID`` asks; its buttons say ``/delete ID yes``, in a group with whoever asked, and ``/delete ID no``."""
     words = arguments.split()
     if not words:
         raise UserMustAct("Which one? `/sessions` lists them; then `/delete ID`.")
-    session = _the_one(words[0], list(await context.conversation.list_sessions()))
+    session = _the_one(words[0], list(await context.conversation.moves.list()))
     if words[1:2] == ["yes"]:
         if len(words) > 2 and words[2] != context.sender.id and not context.owner:
             raise UserMustAct("Only whoever asked, or an owner, may press this.")
-        await context.conversation.delete_session(session.id)
+        await context.conversation.moves.delete(session.id)
         await context.say(f"{plain(_title(session))} is deleted.")
         return
+    if words[1:2] == ["no"]:
+        await context.say(f"{plain(_title(session))} stays.")
+        return
     asker = f" {context.sender.id}" if context.group else ""
-    button = Button(label="Delete", command=f"/delete {session.id} yes{asker}")
+    buttons = [Button(label="Delete", command=f"/delete {session.id} yes{asker}"), Button(label="Keep", command=f"/delete {session.id} no")]
     count = f"{session.message_count} message{'' if session.message_count == 1 else 's'}"
-    await context.say(f"Delete {plain(_title(session))} ({count}) for good?", [button])
+    await context.say(f"Delete {plain(_title(session))} ({count}) for good?", buttons)
 
 
 async def name(context: CommandContext, arguments: str) -> None:
     if not arguments:
         raise UserMustAct("What should it be called? `/name Trip to Rome`")
-    if context.conversation.status().session_id is None and not await context.conversation.list_sessions():
+    if context.conversation.status().session_id is None and not await context.conversation.moves.list():
         raise UserMustAct("There is no session yet. Write something first, or use `/new NAME`.")
     title = one_line(arguments, limit=_LONGEST_NAME)
-    await context.conversation.rename(title)
+    await context.conversation.moves.rename(title)
     await context.say(f"This session is called {plain(title, limit=_LONGEST_NAME)} now.")
 
 

@@ -3,15 +3,28 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 
 from bot.chat_commands.context import UsageFigures
-from features.contracts.chat import Address, Button
+from features.contracts.chat import Address, Button, ChatCommand, OutboundFile, Person
 from features.contracts.errors import UserMustAct
 from features.contracts.models import Model, ThinkingLevel
-from features.contracts.sessions import SessionSummary
+from features.contracts.session_transfer import ExportFormat
+from features.contracts.sessions import SessionSummary, TreeNode
 from features.extensions import LoadedExtension, LoadedExtensions
 
-__all__ = ["FixedModels", "FixedUsage", "NotedConversation", "NotedExtensions", "NotedStatus", "NotedStop", "NotedUsage"]
+__all__ = [
+    "FixedModels",
+    "FixedUsage",
+    "NotedConversation",
+    "NotedExtensions",
+    "NotedMoves",
+    "NotedPlace",
+    "NotedStatus",
+    "NotedStop",
+    "NotedTree",
+    "NotedUsage",
+]
 
 
 @dataclass
@@ -33,17 +46,35 @@ class NotedStatus:
 
 
 @dataclass
+class NotedTree:
+    roots: Sequence[TreeNode] = ()
+    branch: Sequence[str] = ()
+
+
+@dataclass
+class NotedPlace:
+    at: str = ""
+    said: str = ""
+    left: str | None = None
+
+
+@dataclass
 class NotedConversation:
     """Keeps what it was told to do in ``deeds`` and what was said in ``said``, each text with its buttons."""
 
     address: Address
     sessions: list[SessionSummary] = field(default_factory=list)
     extended: list[LoadedExtension] = field(default_factory=list)
+    brought_commands: list[ChatCommand] = field(default_factory=list)
+    brought_models: list[Model] = field(default_factory=list)
     now: NotedStatus = field(default_factory=NotedStatus)
     stopping: NotedStop = field(default_factory=NotedStop)
     said: list[str] = field(default_factory=list)
     buttons: list[Button] = field(default_factory=list)
     deeds: list[tuple[str, str]] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    shown: NotedTree = field(default_factory=lambda: NotedTree())
+    arrival: NotedPlace = field(default_factory=lambda: NotedPlace())
 
     @property
     def place(self) -> Address:
@@ -54,29 +85,23 @@ class NotedConversation:
         """The last text that was said."""
         return self.said[-1]
 
-    async def say(self, text: str, *, buttons: Sequence[Sequence[Button]] = ()) -> None:
+    @property
+    def moves(self) -> "NotedMoves":
+        return NotedMoves(self)
+
+    async def say(self, text: str, *, buttons: Sequence[Sequence[Button]] = (), files: Sequence[OutboundFile] = ()) -> None:
         self.said.append(text)
+        self.files += [file.name for file in files]
         self.buttons = [button for row in buttons for button in row]
-
-    async def new_session(self, name: str = "") -> str:
-        self.deeds.append(("new", name))
-        return "new-id"
-
-    async def resume_session(self, session_id: str) -> str:
-        found = [session for session in self.sessions if session.id.startswith(session_id)]
-        if len(found) != 1:
-            raise UserMustAct(f"There is no session {session_id} here.")
-        self.deeds.append(("resume", found[0].id))
-        return found[0].name
-
-    async def delete_session(self, session_id: str) -> None:
-        self.deeds.append(("delete", session_id))
-
-    async def list_sessions(self) -> Sequence[SessionSummary]:
-        return self.sessions
 
     async def extensions(self) -> Sequence[LoadedExtension]:
         return self.extended
+
+    async def extension_commands(self) -> Sequence[ChatCommand]:
+        return self.brought_commands
+
+    async def extension_models(self) -> Sequence[Model]:
+        return self.brought_models
 
     async def stop(self) -> NotedStop:
         self.deeds.append(("stop", ""))
@@ -91,8 +116,8 @@ class NotedConversation:
     async def set_thinking(self, level: ThinkingLevel) -> None:
         self.deeds.append(("thinking", level))
 
-    async def rename(self, text: str) -> None:
-        self.deeds.append(("name", text))
+    async def answer_question(self, question_id: str, number: str, person: Person, *, owner: bool, group: bool) -> None:
+        self.deeds.append(("answer", f"{question_id} {number}"))
 
     async def compact(self, instructions: str = "") -> str:
         self.deeds.append(("compact", instructions))
@@ -122,6 +147,62 @@ class NotedExtensions:
 
     async def enable(self, place: Address, name: str) -> None:
         self.deeds.append(("enable", str(place), name))
+
+
+@dataclass
+class NotedMoves:
+    """Notes moves as deeds of its conversation."""
+
+    conversation: NotedConversation
+
+    async def start_new(self, name: str = "") -> str:
+        self._note("new", name)
+        return "new-id"
+
+    async def resume(self, written: str) -> str:
+        found = [session for session in self.conversation.sessions if session.id.startswith(written)]
+        if len(found) != 1:
+            raise UserMustAct(f"There is no session {written} here.")
+        self._note("resume", found[0].id)
+        return found[0].name
+
+    async def delete(self, written: str) -> None:
+        self._note("delete", written)
+
+    async def list(self) -> Sequence[SessionSummary]:
+        return self.conversation.sessions
+
+    async def rename(self, text: str) -> None:
+        self._note("name", text)
+
+    async def export(self, form: ExportFormat) -> OutboundFile:
+        self._note("export", form)
+        return OutboundFile(path=Path("/nowhere"), name=f"session.{form}")
+
+    async def tree(self) -> NotedTree:
+        return self.conversation.shown
+
+    async def go_to(self, written: str, *, summarise: bool = False, instructions: str = "") -> NotedPlace:
+        self._note("go", f"{written} {summarise} {instructions}".rstrip())
+        return self.conversation.arrival
+
+    async def undo(self) -> NotedPlace:
+        self._note("undo", "")
+        return self.conversation.arrival
+
+    async def retry(self, *, owner: bool) -> None:
+        self._note("retry", str(owner))
+
+    async def fork(self, written: str = "") -> NotedPlace:
+        self._note("fork", written)
+        return self.conversation.arrival
+
+    async def label(self, name: str) -> str:
+        self._note("label", name)
+        return self.conversation.arrival.at
+
+    def _note(self, deed: str, detail: str) -> None:
+        self.conversation.deeds.append((deed, detail))
 
 
 @dataclass

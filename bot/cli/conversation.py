@@ -23,11 +23,13 @@ async def converse(
     model: str | None,
     question: str | None,
     start_host: Callable[[], AbstractAsyncContextManager[object]],
+    history: Path | None = None,
 ) -> None:
     """Talk with the host that runs on the data directory; where none does, with one of our own for as long as we talk.
 
     Args:
         question: what to print one answer to; None opens a conversation.
+        history: the file of what was typed in earlier conversations, in the data directory unless said.
 
     Raises:
         PumiceError: the run failed.
@@ -37,11 +39,11 @@ async def converse(
         if client is None:
             await stack.enter_async_context(start_host())
             client = await HostClient.connect(data_dir, token=token)
-        hosted = HostedChat(await stack.enter_async_context(client), Address("console", name))
+        hosted = HostedChat(await stack.enter_async_context(client), Address("console", name), attended=question is None)
         if model is not None:
             await hosted.set_model(model)
         if question is None:
-            await TerminalChat(hosted, history=data_dir / "console_history", folder=Path.cwd()).run()
+            await TerminalChat(hosted, history=history or data_dir / "console_history", folder=Path.cwd()).run()
             return
         answer = await one_answer(hosted, question, said_files(question, Path.cwd()))
         if answer.failed:

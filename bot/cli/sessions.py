@@ -1,29 +1,31 @@
 """``pumice sessions``."""
 
 import asyncio
-from collections.abc import Sequence
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from bot.cli.host_data import nothing_stored, open_database, running_client
 from bot.cli.options import as_json, located, read_client_config
 from bot.cli.table import print_json, print_table
 from bot.config import Config
-from features.contracts.errors import UserMustAct
+from features.contracts.errors import PumiceError, UserMustAct
 
 if TYPE_CHECKING:
-    from features.contracts.sessions import SessionStore
+    from bot.cli.session_source import SessionSource
+    from features.contracts.session_transfer import CheckedSession, ExportFormat, ImportedSession
 
 __all__ = ["command"]
 
-_MOST_LISTED = 1000
+T = TypeVar("T")
 
 
 @click.group("sessions")
 def command() -> None:
-    """List, show and delete the sessions of all chats."""
+    """List, show, export, import, check and delete the sessions of all chats."""
 
 
 @command.command("list")
@@ -31,7 +33,7 @@ def command() -> None:
 @as_json
 def list_(config: Path | None, data_dir: Path | None, json: bool) -> None:
     """List the sessions of all chats, the newest first."""
-    sessions = asyncio.run(_list(read_client_config(config, data_dir)))
+    sessions = _listed(read_client_config(config, data_dir))
     if json:
         print_json(sessions)
         return
@@ -54,7 +56,13 @@ def list_(config: Path | None, data_dir: Path | None, json: bool) -> None:
 @as_json
 def show(id: str, config: Path | None, data_dir: Path | None, json: bool) -> None:
     """Show what was said in a session; ID may be its beginning."""
-    detail = asyncio.run(_show(read_client_config(config, data_dir), id))
+
+    async def read(source: "SessionSource") -> dict[str, Any]:
+        return await source.show(_the_one(await source.list(), id)["id"])
+
+    detail = _with_sessions(read_client_config(config, data_dir), read)
+    if detail is None:
+        raise _unknown(id)
     if json:
         print_json(detail)
         return
@@ -67,6 +75,105 @@ def show(id: str, config: Path | None, data_dir: Path | None, json: bool) -> Non
             click.echo(_text(entry["message"]))
 
 
+@command.command("export")
+@click.argument("id")
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--format", "form", type=click.Choice(["jsonl", "html", "md"]), help="jsonl unless FILE's name says otherwise.")
+@click.option("--force", is_flag=True, help="Write over a FILE that is there.")
+@located
+def export(id: str, file: Path | None, form: str | None, force: bool, config: Path | None, data_dir: Path | None) -> None:
+    """Write a session into FILE, or to standard output; ID may be its beginning.
+
+    jsonl is the session file that pi reads too, html and md are for people.
+    """
+    if form is None:
+        form = file.suffix.lstrip(".") if file is not None and file.suffix in (".html", ".md") else "jsonl"
+    if file is not None and file.exists() and not force:
+        raise UserMustAct(f"{file} is there already. Choose another name, or say --force.")
+
+    async def read(source: "SessionSource") -> bytes:
+        return await source.export(_the_one(await source.list(), id)["id"], cast("ExportFormat", form))
+
+    data = _with_sessions(read_client_config(config, data_dir), read)
+    if data is None:
+        raise _unknown(id)
+    if file is None:
+        click.echo(data, nl=False)
+        return
+    try:
+        _write_whole(file, data)
+    except OSError as error:
+        raise UserMustAct(f"{file} cannot be written: {error.strerror}.") from None
+    click.echo(f"{file} is written.", err=True)
+
+
+@command.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--chat", default="console:main", metavar="CHAT", show_default=True, help="The chat that can resume them.")
+@located
+@as_json
+def import_(files: Sequence[Path], chat: str, config: Path | None, data_dir: Path | None, json: bool) -> None:
+    """Take session files in, of pi or of this program, of any version; prints the new ids.
+
+    What is damaged is salvaged and said; the files stay as they are. '/resume ID' in CHAT goes on with one.
+    """
+    from features.contracts.chat import Address
+
+    try:
+        Address.parse(chat)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}", param_hint="--chat") from None
+    refused: list[str] = []
+    imported: list[dict[str, Any]] = []
+
+    async def take(source: "SessionSource") -> None:
+        for file in _shown(files, "Importing"):
+            try:
+                found = await source.import_file(file.read_bytes(), chat)
+            except OSError as error:
+                refused.append(f"{file} cannot be read: {error.strerror}.")
+            except UserMustAct as error:
+                refused.append(f"{file}: {error}")
+            else:
+                imported.append({"file": str(file), "id": found.id, "entries": found.entries, "warnings": found.warnings})
+                if not json:
+                    _tell_imported(file, found)
+
+    _with_sessions(read_client_config(config, data_dir), take, make=True)
+    if json:
+        print_json(imported)
+    if refused:
+        for line in refused[:-1]:
+            click.echo(f"pumice: error: {line}", err=True)
+        raise UserMustAct(refused[-1])
+
+
+@command.command("check")
+@click.argument("ids", nargs=-1)
+@click.option("--dry-run", is_flag=True, help="Only say what is wrong.")
+@located
+@as_json
+def check(ids: Sequence[str], dry_run: bool, config: Path | None, data_dir: Path | None, json: bool) -> None:
+    """Look for damage in sessions, in all of them or in those with these IDs, and repair it.
+
+    A session as it was before a repair is kept as a file in the data directory's folder 'damaged'.
+    """
+
+    async def look(source: "SessionSource") -> "list[CheckedSession]":
+        listed = await source.list()
+        asked = [_the_one(listed, typed)["id"] for typed in ids] or [one["id"] for one in listed]
+        return [await source.check(session_id, repair=not dry_run) for session_id in _shown(asked, "Checking")]
+
+    checked = _with_sessions(read_client_config(config, data_dir), look) or []
+    if json:
+        print_json(checked)
+    else:
+        rows = [(one.id, _state(one), "; ".join([*one.problems, *one.remarks]), one.original or "") for one in checked]
+        print_table(("id", "state", "found", "as it was"), rows, empty="There are no sessions yet.")
+    if any(one.problems and one.original is None for one in checked):
+        raise PumiceError("some sessions are damaged. Repair them with 'pumice sessions check'.")
+
+
 @command.command("delete")
 @click.argument("id")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -74,54 +181,29 @@ def show(id: str, config: Path | None, data_dir: Path | None, json: bool) -> Non
 def delete(id: str, yes: bool, config: Path | None, data_dir: Path | None) -> None:
     """Delete a session for good; ID may be its beginning."""
     read = read_client_config(config, data_dir)
-    session = _the_one(asyncio.run(_list(read)), id)
+    session = _the_one(_listed(read), id)
     if not yes:
         click.confirm(
             f"Delete {session['name'] or session['first_message'] or session['id']!r} of {session['scope']} for good?", abort=True
         )
-    asyncio.run(_delete(read, session["id"]))
+    _with_sessions(read, lambda source: source.delete(session["id"]))
     click.echo(f"{session['id']} is deleted.")
 
 
-async def _list(config: Config) -> list[dict[str, Any]]:
-    async with running_client(config) as host:
-        if host is not None:
-            listed: list[dict[str, Any]] = await host.get("/api/sessions")
-            return listed
-    if nothing_stored(config):
-        return []
-    async with open_database(config) as database:
-        found: list[dict[str, Any]] = _plain(await _store(database).list(limit=_MOST_LISTED))
-        return found
+def _listed(config: Config) -> list[dict[str, Any]]:
+    return _with_sessions(config, lambda source: source.list()) or []
 
 
-async def _show(config: Config, typed: str) -> dict[str, Any]:
-    session_id = _the_one(await _list(config), typed)["id"]
-    async with running_client(config) as host:
-        if host is not None:
-            detail: dict[str, Any] = await host.get(f"/api/sessions/{session_id}")
-            return detail
-    async with open_database(config) as database:
-        store = _store(database)
-        header, entries, leaf = await store.load(session_id)
-        summary = await store.summary(session_id)
-    shown: dict[str, Any] = _plain({"summary": summary, "header": header, "entries": entries, "leaf_id": leaf})
-    return shown
+def _with_sessions(config: Config, act: "Callable[[SessionSource], Awaitable[T]]", *, make: bool = False) -> T | None:
+    """Do something with the sessions; None where no host ever ran."""
 
+    async def run() -> T | None:
+        from bot.cli.session_source import open_sessions
 
-async def _delete(config: Config, session_id: str) -> None:
-    async with running_client(config) as host:
-        if host is not None:
-            await host.delete(f"/api/sessions/{session_id}")
-            return
-    async with open_database(config) as database:
-        await _store(database).delete(session_id)
+        async with open_sessions(config, make=make) as source:
+            return None if source is None else await act(source)
 
-
-def _store(database: Any) -> "SessionStore":
-    from features.sessions import DatabaseSessionStore
-
-    return DatabaseSessionStore(database)
+    return asyncio.run(run())
 
 
 def _the_one(sessions: Sequence[dict[str, Any]], typed: str) -> dict[str, Any]:
@@ -131,14 +213,42 @@ def _the_one(sessions: Sequence[dict[str, Any]], typed: str) -> dict[str, Any]:
         return found[0]
     if found:
         raise UserMustAct(f"{typed!r} could be {len(found)} sessions. Give more of its id.")
-    raise UserMustAct(f"there is no session {typed!r}. 'pumice sessions list' lists them.")
+    raise _unknown(typed)
 
 
-def _plain(value: Any) -> Any:
-    """As the HTTP side gives it: one form for both ways."""
-    import msgspec
+def _unknown(typed: str) -> UserMustAct:
+    return UserMustAct(f"there is no session {typed!r}. 'pumice sessions list' lists them.")
 
-    return msgspec.to_builtins(value)
+
+def _tell_imported(file: Path, found: "ImportedSession") -> None:
+    click.echo(found.id)
+    for warning in found.warnings:
+        click.echo(f"pumice: warning: {file}: {warning}", err=True)
+
+
+def _state(one: "CheckedSession") -> str:
+    if not one.problems:
+        return "sound"
+    return "damaged" if one.original is None else "repaired"
+
+
+def _shown(things: Sequence[T], label: str) -> Iterator[T]:
+    """The things one by one, with a bar on a terminal."""
+    if len(things) < 2 or not sys.stderr.isatty():
+        yield from things
+        return
+    with click.progressbar(things, label=label, file=sys.stderr) as bar:
+        yield from bar
+
+
+def _write_whole(file: Path, data: bytes) -> None:
+    """As a whole or not at all; what it replaces is there until then."""
+    draft = file.with_name(f".{file.name}.{os.getpid()}.new")
+    try:
+        draft.write_bytes(data)
+        draft.replace(file)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _text(message: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from bot.zones import is_zone, near_zones
 from features.contracts.chat import Address
 from features.contracts.extension_events import EXTENSION_EVENTS
 
-__all__ = ["check", "held_back_tools", "warnings_of"]
+__all__ = ["check", "warnings_of"]
 
 _KEYED = ("anthropic", "openai", "google")
 _PERSON = {
@@ -37,6 +37,7 @@ def check(config: Config) -> None:
     _check_models(config)
     _check_channels(config)
     _check_services(config)
+    _check_voice(config)
 
 
 def _check_host(config: Config) -> None:
@@ -142,6 +143,12 @@ def _check_slack(slack: SlackSection) -> None:
 
 
 def _check_services(config: Config) -> None:
+    if not config.tools.web_fetch.timeout_s:
+        raise ConfigurationError("tools.web_fetch.timeout_s is 0; it must be above 0. To do without the tool, name it in tools.disabled.")
+    try:
+        config.approvals.options()
+    except ValueError as error:
+        raise ConfigurationError(f"approvals.{error}.") from None
     for name, server in config.mcp.servers.items():
         _check_either(f"mcp.servers.{name}", command=server.command, url=server.url)
     for i, hook in enumerate(config.hooks):
@@ -169,6 +176,26 @@ def _check_hook(key: str, hook: HookSection) -> None:
         raise ConfigurationError(f"{key}.timeout_s is {hook.timeout_s:g}; it must be above 0 and at most {_LONGEST_HOOK_S}.")
 
 
+def _check_voice(config: Config) -> None:
+    voice = config.voice
+    if voice.transcribe and voice.command:
+        raise ConfigurationError("voice has both transcribe and command. Keep one.")
+    if not voice.transcribe:
+        return
+    provider, slash, model = voice.transcribe.partition("/")
+    if not slash or not model or provider not in config.providers:
+        raise ConfigurationError(
+            f"voice.transcribe is {voice.transcribe!r}; write it as provider/model, with a provider of the configuration, "
+            "like 'openai/whisper-1'."
+        )
+    kind = config.providers[provider].kind
+    if kind not in ("openai", "openai-compatible"):
+        raise ConfigurationError(
+            f"voice.transcribe is {voice.transcribe!r}, whose provider is of the kind {kind!r}. "
+            "Use one of the kind openai or openai-compatible."
+        )
+
+
 def _check_either(key: str, *, command: tuple[str, ...], url: str) -> None:
     if bool(command) == bool(url):
         raise ConfigurationError(f"{key} must have either command or url, and has {'both' if url else 'neither'}. Keep one.")
@@ -186,12 +213,6 @@ def _check_url(key: str, url: str, schemes: tuple[str, ...]) -> None:
         raise ConfigurationError(f"{key} is {url!r}; it must be an address that begins with {' or '.join(f'{s}://' for s in schemes)}.")
 
 
-def held_back_tools(config: Config) -> set[str]:
-    """The tools that may not run unasked. Until there is a way to ask, they may not run at all."""
-    policies = {"bash": config.approvals.bash, **config.approvals.tools}
-    return {tool for tool, policy in policies.items() if policy != "allow"}
-
-
 def warnings_of(config: Config) -> Iterator[str]:
     """What is allowed and still worth a word."""
     if config.access.mode == "open":
@@ -201,8 +222,12 @@ def warnings_of(config: Config) -> Iterator[str]:
     token = config.channels.telegram.token
     if token is not None and not re.fullmatch(r"\d+:[A-Za-z0-9_-]+", token):
         yield "channels.telegram.token does not look like a bot token (a number, a colon, letters). Copy it from @BotFather, whole."
-    for tool in sorted(held_back_tools(config)):
-        yield f"approvals.{tool} is not 'allow', and this version cannot ask for approval yet. The tool is switched off."
+    for root in config.tools.roots:
+        if config.host.data_dir.resolve().is_relative_to(root.resolve()):
+            yield (
+                f"tools.roots has {str(root)!r}, which holds the data directory: every chat's file tools reach the others' files and the "
+                "database. Name the folders below it that are meant."
+            )
     for key, name in _switched_on_for_later(config):
         yield f"{key} is set, but this version has no {name} yet. It is ignored."
 
@@ -211,8 +236,6 @@ def _switched_on_for_later(config: Config) -> Iterator[tuple[str, str]]:
     """Keys of features that come later, each with the feature's name."""
     later: tuple[tuple[str, object, str], ...] = (
         ("heartbeat.every_minutes", config.heartbeat.every_minutes, "heartbeat"),
-        ("memory.host_wide", config.memory.host_wide, "host-wide memory"),
-        ("voice", config.voice.transcribe or config.voice.command, "voice transcription"),
         ("calendar.backend", config.calendar.backend == "google", "Google Calendar"),
         ("mcp.servers", config.mcp.servers, "MCP"),
         ("a2a.enabled", config.a2a.enabled, "A2A"),

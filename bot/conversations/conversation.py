@@ -4,16 +4,20 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
 from bot.conversations.command_desk import CommandDesk, defect_text
+from bot.conversations.extension_desk import ExtensionDesk
 from bot.conversations.gathering import Gathering
 from bot.conversations.overheard import overheard_note
 from bot.conversations.pending import Pending
 from bot.conversations.runs import Runs
 from bot.conversations.services import ConversationServices
+from bot.conversations.session_moves import SessionMoves
 from bot.conversations.session_seat import SessionSeat
+from bot.conversations.skill_desk import SkillDesk
 from bot.conversations.summing_up import SummingUp
 from bot.conversations.turn import Turn
 from bot.conversations.voice import Voice
@@ -26,11 +30,11 @@ from bot.delivery.wording import STOPPED
 from bot.extension_texts import extension_news
 from bot.settings import ChatSettings
 from features.agent import AgentSession
-from features.contracts.chat import Address, Button
-from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyError
-from features.contracts.events import SessionEvent
-from features.contracts.models import ThinkingLevel
-from features.contracts.sessions import SessionSummary
+from features.contracts.chat import Address, Button, ChatCommand, OutboundFile, Person
+from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyError, UserMustAct
+from features.contracts.events import MessageEnd, SessionEvent
+from features.contracts.messages import CustomMessage
+from features.contracts.models import Model, ThinkingLevel
 from features.extensions import LoadedExtension
 
 __all__ = ["Conversation", "ConversationStatus", "StopReport"]
@@ -77,30 +81,54 @@ class Conversation:
         self._services = services
         self._errands = Errands(log, services.ids)
         self._voice = Voice(address, services.outbox)
+        self._questions = services.questions.chat(address, noted=lambda lines: self._runs.note(lines))
+        self._extensions = ExtensionDesk(address, services, self._voice, self, lambda: self._seat.current)
         self._commands = CommandDesk(
-            services, self._voice, lambda who, owner, group: services.context(self, who, owner, group), recovered_through=recovered_through
+            services,
+            self._voice,
+            self._questions,
+            lambda who, owner, group: services.context(self, who, owner, group),
+            further=self._extensions.parse,
+            recovered_through=recovered_through,
         )
+        self._skills = SkillDesk(address.place, services.skills, self._voice)
         self._line = WaitingLine(address, services.inbox, backlog=backlog)
         self._gathering = Gathering(self._line, services.clock)
         self._pending = Pending(address, services.inbox)
-        self._runs = Runs(address, services, self._errands, ended=self._run_ended)
+        self._runs: Runs = Runs(address, services, self._errands, self._questions, ended=self._run_ended)
         self._summing_up = SummingUp(address, services, self._tell)
-        self._seat = SessionSeat(address, services.opener, self._runs.books, opened=self._opened, heard=self._heard)
+        self._seat: SessionSeat = SessionSeat(
+            address,
+            services.opener,
+            self._runs.books,
+            self._questions,
+            self._extensions,
+            opened=self._opened,
+            heard=self._heard,
+        )
+        self.moves: SessionMoves = SessionMoves(address, services, self._seat, self._runs, halt=self._halt, again=self._answer_again)
         self._unfinished: deque[tuple[UnfinishedTurn, CutRun]] = deque()
         self._actor: asyncio.Task[None] | None = None
         self._preparing: asyncio.Task[None] | None = None
         self._leaving = False
+        self._group = False
 
     # What arrives
 
     def receive(self, stored: StoredMessage) -> None:
-        """Take a message that is on the disk. Control commands act at once; everything else waits for its turn."""
+        """Take a message that is on the disk. Control commands and answers act at once; everything else waits for its turn."""
+        self._group = stored.message.group
         self.last_used = self._services.clock.monotonic()
         if self._commands.is_control(stored):
             self._errands.start(self._act_at_once(stored), name=f"command {self.address}")
+        elif self._questions.understands(stored) and self._commands.is_plain(stored):
+            self._errands.start(self._take_answer(stored), name=f"answer {self.address}")
         else:
-            self._line.put(stored)
-            self._wake()
+            self._put(stored)
+
+    def _put(self, stored: StoredMessage) -> None:
+        self._line.put(stored)
+        self._wake()
 
     def take_up(self, unfinished: UnfinishedTurn | None = None, cut: CutRun | None = None) -> None:
         """Go on where an earlier process ended."""
@@ -119,12 +147,25 @@ class Conversation:
     def idle(self) -> bool:
         """Nothing goes on and nothing is kept that is not on the disk."""
         compacting = self._seat.current is not None and self._seat.current.compacting
-        return self._actor is None and not self._runs.active and not compacting and not len(self._errands) and not self._pending.has_notes
+        return (
+            self._actor is None
+            and not self._runs.active
+            and not compacting
+            and not len(self._errands)
+            and not self._pending.has_notes
+            and self._questions.idle
+        )
 
     async def _act_at_once(self, stored: StoredMessage) -> None:
         await self._commands.act_at_once(stored)
         if self._commands.has_skipped:
             self._wake()
+
+    async def _take_answer(self, stored: StoredMessage) -> None:
+        try:
+            await self._questions.typed(stored)
+        except UserMustAct as refusal:
+            await self.say(str(refusal), answers=(stored.id,))
 
     # The actor
 
@@ -195,11 +236,17 @@ class Conversation:
 
     async def _take(self, turn: Turn) -> None:
         stored = turn.messages[0]
-        if stored.message.kind in ("edit", "deletion"):
+        if self._seat.current is None and self._commands.is_unknown(stored):
+            await self._seat.get()  # it may be an extension's
+        if turn.apart:
+            await self._take_extensions_wish(turn)
+        elif stored.message.kind in ("edit", "deletion"):
             await self._edit(stored)
         elif (parsed := self._commands.parse(stored)) is not None:
             await self._commands.act_in_turn(stored, *parsed)
-        elif (near := self._commands.mistyped(stored)) is not None:
+        elif (reply := await self._skills.look_at(turn)) is not None:
+            await self.say(reply.text, buttons=reply.buttons, answers=turn.ids)
+        elif not turn.calls and (near := self._commands.mistyped(stored)) is not None:
             await self.say(f"There is no such command. Did you mean /{near}?", answers=turn.ids)
         elif turn.withdrawn:
             await self._services.inbox.close_without_answer(turn.ids, skipped=True)
@@ -208,6 +255,13 @@ class Conversation:
         elif self._runs.active:
             await self._join(turn, (await self.settings()).busy)
         elif await self._prepare(turn):
+            await self._begin(turn)
+
+    async def _take_extensions_wish(self, turn: Turn) -> None:
+        """It waits for what goes on, and joins nothing."""
+        if self._runs.active:
+            self._pending.held.append(turn)
+        elif not await self._extensions.is_over(turn, await self._seat.get()) and await self._prepare(turn):
             await self._begin(turn)
 
     async def _edit(self, stored: StoredMessage) -> None:
@@ -239,7 +293,17 @@ class Conversation:
             await self.say(STOPPED, answers=turn.ids)
             return False
         task.result()
+        if turn.heard is not None and turn.heard.handled:
+            await self._swallowed(turn, turn.heard.reply)
+            return False
         return True
+
+    async def _swallowed(self, turn: Turn, reply: str | None) -> None:
+        """An extension has dealt with a turn."""
+        if reply and reply.strip():
+            await self.say(reply, answers=turn.ids)
+        else:
+            await self._services.inbox.close_without_answer(turn.ids, skipped=False)
 
     async def _make_ready(self, turn: Turn) -> None:
         session = await self._seat.get()
@@ -251,6 +315,8 @@ class Conversation:
             for problem in turn.fetched.problems:
                 await self.say(problem)
         self._pending.dress(turn)
+        if turn.heard is None and not (turn.apart and turn.empty):
+            turn.heard = await session.hear(turn.prompt())
 
     async def _begin(self, turn: Turn) -> None:
         if self._leaving:
@@ -298,6 +364,8 @@ class Conversation:
     def _run_ended(self, session: AgentSession) -> None:
         self.last_used = self._services.clock.monotonic()
         self._pending.take_back(session.take_queued())
+        if not self._leaving:
+            self._errands.start(self._skills.ask(group=self._group), name=f"skills {self.address}")
         self._wake()
 
     def _opened(self, session: AgentSession, news: Sequence[LoadedExtension]) -> None:
@@ -311,57 +379,65 @@ class Conversation:
         self._errands.start(self._voice.aside(text), name=f"notice {self.address}")
 
     def _heard(self, event: SessionEvent) -> None:
+        if isinstance(event, MessageEnd) and isinstance(event.message, CustomMessage) and event.message.display:
+            self._services.outbox.look(self.address)
         self._runs.on_event(event)
         self._summing_up.on_event(event)
         self._services.publish(self.address, event)
 
     # What commands and the host ask of a conversation
 
-    async def say(self, text: str, *, buttons: Sequence[Sequence[Button]] = (), answers: Sequence[str] = ()) -> None:
+    async def say(
+        self,
+        text: str,
+        *,
+        buttons: Sequence[Sequence[Button]] = (),
+        files: Sequence[OutboundFile] = (),
+        answers: Sequence[str] = (),
+    ) -> None:
         """Put a text into the chat; within a command the first one answers it."""
-        await self._voice.say(text, buttons=buttons, answers=answers)
+        await self._voice.say(text, buttons=buttons, files=files, answers=answers)
+
+    async def answer_question(self, question_id: str, number: str, person: Person, *, owner: bool, group: bool) -> None:
+        """Take a button's answer to a question of this chat.
+
+        Raises:
+            UserMustAct: it is not for this person, or too late.
+        """
+        await self._questions.press(question_id, number, person, owner=owner, group=group)
 
     async def session(self) -> AgentSession:
         """The session of this address, opened or made if need be."""
         self.last_used = self._services.clock.monotonic()
         return await self._seat.get()
 
-    async def new_session(self, name: str = "") -> str:
-        """Begin a fresh session, after stopping the run; returns its id."""
-        await self.stop()
-        return (await self._seat.start_new(name)).id
-
-    async def resume_session(self, session_id: str) -> str:
-        """Go back to one of this address's sessions, by its id or a unique beginning of it; returns its name.
-
-        Raises:
-            UserMustAct: there is none, or more than one.
-        """
-        await self.stop()
-        return (await self._seat.switch(session_id)).name
-
-    async def delete_session(self, session_id: str) -> None:
-        """Delete one of this address's sessions for good, after stopping the run if it is the one at work.
-
-        Raises:
-            UserMustAct: there is none, or more than one.
-        """
-        found = await self._seat.find(session_id)
-        if self._seat.current is not None and self._seat.current.id == found.id:
-            await self.stop()
-        await self._seat.delete(found.id)
-
-    async def list_sessions(self) -> list[SessionSummary]:
-        return await self._seat.list()
-
     async def extensions(self) -> Sequence[LoadedExtension]:
         """Those of this address's session. What has changed is taken up first, if nothing goes on."""
         self.last_used = self._services.clock.monotonic()
         return await self._seat.extensions()
 
+    async def take_up_extensions(self) -> None:
+        """Load extensions of this chat again, after stopping the run."""
+        await self.stop()
+        await self._seat.reload()
+
+    async def extension_commands(self) -> Sequence[ChatCommand]:
+        """The commands that the extensions of this address's session bring."""
+        await self.session()
+        return self._extensions.commands()
+
+    async def extension_models(self) -> Sequence[Model]:
+        """The models that they bring."""
+        return (await self.session()).brought_models
+
     async def stop(self) -> StopReport:
         """Stop what is going on, at once; what waits is kept and answered next."""
         kept = self._waiting
+        moving = self.moves.cancel()
+        return StopReport(was_running=await self._halt() or moving, kept=kept)
+
+    async def _halt(self) -> bool:
+        """Stop the run and what is being prepared for one; whether there was anything to stop."""
         session = self._seat.current
         was_running = self._runs.active or self._preparing is not None or (session is not None and session.compacting)
         if self._preparing is not None:
@@ -369,7 +445,11 @@ class Conversation:
         await self._runs.halt()
         if session is not None and session.compacting:
             await session.abort()
-        return StopReport(was_running=was_running, kept=kept)
+        return was_running
+
+    async def _answer_again(self, session: AgentSession, owner: bool) -> None:
+        """Start a run without a new prompt; its answer answers the command that asked for it."""
+        self._runs.again(session, self._voice.hand_over(), await self.settings(), self._questions.asker_now, owner=owner)
 
     @property
     def _waiting(self) -> int:
@@ -381,7 +461,7 @@ class Conversation:
         return ConversationStatus(
             running=self._runs.active,
             queued=self._waiting,
-            running_tools=tuple(self._runs.tools.values()),
+            running_tools=self._runs.running_tools(),
             model=session.model.reference if session is not None else "",
             context_tokens=session.context_tokens() if session is not None else 0,
             context_window=session.model.context_window if session is not None else 0,
@@ -411,9 +491,6 @@ class Conversation:
         """
         return await self._summing_up.compact(await self._seat.get(), instructions)
 
-    async def rename(self, text: str) -> None:
-        await (await self._seat.get()).set_name(text)
-
     async def settings(self) -> ChatSettings:
         """The place's settings as they are now."""
         return await self._services.settings.get(self.place)
@@ -434,8 +511,8 @@ class Conversation:
         self._runs.books.parked = True
         await self._runs.halt()
 
-    async def close(self) -> None:
+    async def close(self, reason: Literal["quit", "evict"] = "quit") -> None:
         self.leave()
         self._runs.books.parked = True  # what is cut here is not answered
         await self._errands.close()
-        await self._seat.close()
+        await self._seat.close(reason)

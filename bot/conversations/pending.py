@@ -1,6 +1,9 @@
 """What waits for a run: turns, and notes for the next one."""
 
 from collections import deque
+from itertools import takewhile
+
+import msgspec
 
 from bot.conversations.turn import Turn, as_message, correction, late_edit_note
 from bot.delivery.inbox import Inbox, StoredMessage
@@ -48,12 +51,15 @@ class Pending:
         self._remarks.clear()
 
     def next(self, *, all_at_once: bool) -> Turn | None:
+        """The next turn; one that calls a skill or a template, or that nobody said, stays by itself."""
         if not self.held:
             return None
         turn = self.held.popleft()
-        if all_at_once:
-            turn.takes_over(list(self.held))
-            self.held.clear()
+        if all_at_once and not (turn.calls or turn.apart):
+            others = list(takewhile(lambda held: not (held.calls or held.apart), self.held))
+            turn.takes_over(others)
+            for _ in others:
+                self.held.popleft()
         return turn
 
     def take_back(self, prompts: tuple[Prompt, ...]) -> None:
@@ -97,4 +103,5 @@ class Pending:
             return
         for prompt in session.take_queued():
             turn = next((turn for turn in self.handed if turn.ids[0] == prompt.source_ids[0]), None)
-            await session.prompt(turn.prompt() if turn is not None else prompt, when_busy="steer")
+            again = prompt if turn is None else msgspec.structs.replace(turn.prompt(), heard=True)
+            await session.prompt(again, when_busy="steer")

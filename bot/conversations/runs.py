@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 from bot.conversations.command_desk import defect_text
+from bot.conversations.elapsed import with_elapsed
 from bot.conversations.presenter import SUMMING_UP, Presenter, tool_line
 from bot.conversations.services import ConversationServices
 from bot.conversations.turn import Turn
@@ -14,6 +15,7 @@ from bot.delivery.inbox import UnfinishedTurn
 from bot.delivery.outbox import CutRun
 from bot.delivery.run_books import RunBooks, RunStart
 from bot.delivery.wording import STOPPED
+from bot.questions import Asker, ChatQuestions
 from bot.settings import ChatSettings
 from features.agent import AgentSession
 from features.contracts.agent import RunFailure, RunOutcome
@@ -36,7 +38,13 @@ class Runs:
     """
 
     def __init__(
-        self, address: Address, services: ConversationServices, errands: Errands, *, ended: Callable[[AgentSession], None]
+        self,
+        address: Address,
+        services: ConversationServices,
+        errands: Errands,
+        questions: ChatQuestions,
+        *,
+        ended: Callable[[AgentSession], None],
     ) -> None:
         self.books = RunBooks(
             address,
@@ -45,10 +53,11 @@ class Runs:
             usage=lambda message: services.spent(address.place, self._zone, message),
             more_to_come=self._more_to_come,
         )
-        self.tools: dict[str, str] = {}
+        self.tools: dict[str, tuple[str, float]] = {}
         self._address = address
         self._services = services
         self._errands = errands
+        self._questions = questions
         self._ended = ended
         self._zone = "UTC"
         self._session: AgentSession | None = None
@@ -62,8 +71,13 @@ class Runs:
 
     def start(self, session: AgentSession, turn: Turn, settings: ChatSettings) -> None:
         """Begin a run with a turn; no run may be active."""
+        asker = Asker(people=turn.people, attended=turn.attended)
+        if turn.apart and turn.empty:
+            start = RunStart(reply_to=turn.reply_to, answers=turn.ids)
+            self._launch(session, settings, start, asker, turn.ids, lambda: session.resume(turn.ids, owner=turn.owner))
+            return
         prompt = turn.prompt()
-        self._launch(session, settings, RunStart(reply_to=turn.reply_to), turn.ids, lambda: session.prompt(prompt))
+        self._launch(session, settings, RunStart(reply_to=turn.reply_to), asker, turn.ids, lambda: session.prompt(prompt))
 
     def resume(self, session: AgentSession, unfinished: UnfinishedTurn, cut: CutRun, settings: ChatSettings) -> None:
         """Go on with what an earlier process left unfinished; no run may be active."""
@@ -75,7 +89,16 @@ class Runs:
             uncertain=cut.uncertain,
             replaces=cut.run_ids,
         )
-        self._launch(session, settings, start, unfinished.message_ids, lambda: _go_on(session, unfinished))
+        asker = Asker(people=unfinished.people, attended=unfinished.attended)
+        self._launch(session, settings, start, asker, unfinished.message_ids, lambda: _go_on(session, unfinished))
+
+    def again(self, session: AgentSession, asked: tuple[str, ...], settings: ChatSettings, asker: Asker, *, owner: bool) -> None:
+        """Begin a run that answers what stands at the end of the branch; no run may be active.
+
+        Args:
+            asked: the messages that the answer answers, which are none that it takes in.
+        """
+        self._launch(session, settings, RunStart(answers=asked), asker, asked, lambda: session.resume(owner=owner))
 
     async def halt(self) -> None:
         """Stop the run; returns when what it owes is in the outbox, or when it is parked."""
@@ -95,9 +118,9 @@ class Runs:
     def on_event(self, event: SessionEvent) -> None:
         match event:
             case ToolExecutionStart():
-                self.tools[event.tool_call_id] = tool_line(event)
+                self.tools[event.tool_call_id] = (tool_line(event), self._services.clock.monotonic())
             case CompactionStart():
-                self.tools[SUMMING_UP] = SUMMING_UP
+                self.tools[SUMMING_UP] = (SUMMING_UP, self._services.clock.monotonic())
             case CompactionEnd():
                 self.tools.pop(SUMMING_UP, None)
             case ToolExecutionEnd():
@@ -109,6 +132,16 @@ class Runs:
         if self._presenter is not None:
             self._presenter.on_event(event)
 
+    def note(self, lines: Sequence[str]) -> None:
+        """Show lines beside what the run is doing."""
+        if self._presenter is not None:
+            self._presenter.note(lines)
+
+    def running_tools(self) -> tuple[str, ...]:
+        """What runs, and for how long."""
+        now = self._services.clock.monotonic()
+        return tuple(with_elapsed(line, now - began) for line, began in self.tools.values())
+
     def _more_to_come(self) -> bool:
         return self._session is not None and bool(self._session.queued)
 
@@ -117,6 +150,7 @@ class Runs:
         session: AgentSession,
         settings: ChatSettings,
         start: RunStart,
+        asker: Asker,
         asked: tuple[str, ...],
         ask: Callable[[], Coroutine[Any, Any, RunOutcome | None]],
     ) -> None:
@@ -126,20 +160,23 @@ class Runs:
         self._zone = settings.time_zone
         self.books.session_id = session.id
         self.books.begin(start)
-        self._task = self._errands.start(self._carry(session, settings, start, asked, ask), name=f"run {self._address}")
+        self._task = self._errands.start(self._carry(session, settings, start, asker, asked, ask), name=f"run {self._address}")
 
     async def _carry(
         self,
         session: AgentSession,
         settings: ChatSettings,
         start: RunStart,
+        asker: Asker,
         asked: tuple[str, ...],
         ask: Callable[[], Coroutine[Any, Any, RunOutcome | None]],
     ) -> None:
         presenter = self._presenter = self._present(settings, start)
+        presenter.note(self._questions.notes)
         try:
             try:
-                outcome = None if self._halting else await ask()
+                with self._questions.during_run(asker):
+                    outcome = None if self._halting else await ask()
             finally:  # what is owed goes out after the last that the view sends
                 self.books.draft_left(await presenter.close())
             if outcome is None:
@@ -171,6 +208,7 @@ class Runs:
         view = channel.live(self._address, reply_to=start.reply_to, opened=self.books.draft_shown)
         return Presenter(
             view,
+            clock=self._services.clock,
             stream=settings.stream,
             verbose=settings.verbose,
             may_show=self.books.intend_draft,

@@ -10,6 +10,7 @@ import msgspec
 from bot.conversations.attachments import Attachments
 from bot.conversations.session_seat import SessionOpener
 from bot.delivery import Inbox, Outbox
+from bot.questions import Questions
 from bot.settings import SettingsStore
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, ChatChannel, Person
@@ -17,6 +18,8 @@ from features.contracts.clock import Clock
 from features.contracts.events import SessionEvent
 from features.contracts.messages import AssistantMessage
 from features.contracts.sessions import TransactionWork
+from features.sessions import SessionTransfer
+from features.skills import SkillCatalog
 from features.usage import UsageLedger
 
 if TYPE_CHECKING:
@@ -30,12 +33,15 @@ class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
 
     inbox: Inbox
     outbox: Outbox
+    questions: Questions
     settings: SettingsStore
     opener: SessionOpener
+    transfer: SessionTransfer
     channels: Mapping[str, ChatChannel]
     attachments: Attachments
     commands: CommandRegistry[Any]
     context: Callable[["Conversation", Person, bool, bool], Any]
+    skills: SkillCatalog
     usage: UsageLedger
     publish: Callable[[Address, SessionEvent], None]
     clock: Clock

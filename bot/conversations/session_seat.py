@@ -5,21 +5,27 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from bot.place_extensions import PlaceExtensions
+from bot.questions import ChatQuestions
 from bot.settings import ChatSettings, SettingsStore
 from features.agent import AgentSession, AgentSessionFactory, AgentSessionOptions
-from features.contracts.agent import EntryJournal, Spending
+from features.contracts.agent import EntryJournal, SessionHost, Spending
 from features.contracts.chat import Address, ChatSender, OutboundMessage
 from features.contracts.clock import Clock
 from features.contracts.errors import UserMustAct
 from features.contracts.events import SessionEvent
+from features.contracts.extension_events import SessionSwitched
 from features.contracts.extensions import ExtensionSpec
+from features.contracts.processes import ProcessRunner
 from features.contracts.sessions import SessionStore, SessionSummary
 from features.contracts.tools import ToolContext
 from features.extensions import ExtensionLease, LoadedExtension
+from features.memory import Memory
+from features.skills import SkillCatalog
 from features.tools import ToolRegistry
 from workspaces import Workspaces
 
@@ -37,11 +43,14 @@ class SessionOpener:
     """Opens sessions with all that belongs to their place.
 
     Args:
-        tools: makes the tools of one session; what it hands to ``send`` goes into that session's chat.
+        tools: makes the tools of one session of a place; what it hands to ``send`` goes into that session's chat.
         post: puts a message into the outbox.
+        processes: starts what extensions start; None where nothing may be.
+        host_commands: names that no extension's command can have.
         built_in: the host's own extensions, which every session has.
         roots: folders beside the workspace that file tools may reach.
         spending: what a place may spend, by its time zone; None for places without a budget whose summaries are not counted.
+        instructions: a file of instructions for all chats.
     """
 
     def __init__(
@@ -52,12 +61,17 @@ class SessionOpener:
         workspaces: Workspaces,
         *,
         clock: Clock,
-        tools: Callable[[ChatSender], ToolRegistry],
+        tools: Callable[[Address, ChatSender], ToolRegistry],
+        skills: SkillCatalog,
+        memory: Memory,
         post: Callable[[Address, OutboundMessage], Awaitable[object]],
         extensions: PlaceExtensions,
+        processes: ProcessRunner | None = None,
+        host_commands: Sequence[str] = (),
         built_in: Sequence[ExtensionSpec] = (),
         roots: Sequence[Path] = (),
         spending: Callable[[Address, str], Spending] | None = None,
+        instructions: Path | None = None,
     ) -> None:
         self.store = store
         self.settings = settings
@@ -66,7 +80,12 @@ class SessionOpener:
         self._workspaces = workspaces
         self._clock = clock
         self._tools = tools
+        self._skills = skills
+        self._memory = memory
+        self._instructions = instructions
         self._post = post
+        self._processes = processes
+        self._host_commands = tuple(host_commands)
         self._built_in = tuple(built_in)
         self._roots = tuple(roots)
         self._spending = spending
@@ -77,6 +96,9 @@ class SessionOpener:
         settings: ChatSettings,
         journal: EntryJournal,
         *,
+        questions: ChatQuestions,
+        host: SessionHost,
+        began: Literal["startup", "new", "resume", "fork", "reload"] = "startup",
         extensions: tuple[ExtensionSpec, ...] = (),
         session_id: str | None = None,
         new: bool = False,
@@ -100,6 +122,7 @@ class SessionOpener:
             workspace=folder,
             scratch=self._workspaces.scratch(place),
             roots=self._roots,
+            readable=await self._skills.readable(),
             time_zone=settings.time_zone,
         )
         return await self._factory.create(
@@ -108,7 +131,10 @@ class SessionOpener:
                 session_id=session_id,
                 new=new,
                 name=name,
-                tools=self._tools(send),
+                tools=self._tools(place, send),
+                skills=self._skills.place(place),
+                host_instructions=self._instructions,
+                host_memory=self._memory.host_file(place),
                 tool_context=context,
                 chat=f"You talk in the chat {address}, through {address.channel}.",
                 model=settings.model,
@@ -116,9 +142,19 @@ class SessionOpener:
                 thinking=settings.thinking,
                 journal=journal,
                 extensions=(*self._built_in, *extensions),
+                ui=questions,
+                keep_verbatim=questions.open_texts,
+                host=host,
+                began=began,
+                processes=self._processes,
+                host_commands=self._host_commands,
                 spending=None if self._spending is None else self._spending(place, settings.time_zone),
             )
         )
+
+    def scratch(self, place: Address) -> Path:
+        """The folder of a place for files that nobody will ask for much later."""
+        return self._workspaces.scratch(place)
 
     def _ready_folder(self, place: Address) -> Path:
         """The place's folder, without the full outputs that nobody will ask for any more."""
@@ -141,6 +177,8 @@ class SessionSeat:
         address: Address,
         opener: SessionOpener,
         journal: EntryJournal,
+        questions: ChatQuestions,
+        host: SessionHost,
         *,
         opened: Callable[[AgentSession, Sequence[LoadedExtension]], None],
         heard: Callable[[SessionEvent], None],
@@ -149,6 +187,8 @@ class SessionSeat:
         self._address = address
         self._opener = opener
         self._journal = journal
+        self._questions = questions
+        self._host = host
         self._opened = opened
         self._heard = heard
         self._lease: ExtensionLease | None = None
@@ -162,38 +202,48 @@ class SessionSeat:
 
     async def start_new(self, name: str) -> AgentSession:
         async with self._changing:
-            return await self._open(await self._opener.settings.get(self._address.place), new=True, name=name)
+            previous = self.current.id if self.current is not None else ""
+            session = await self._open(await self._opener.settings.get(self._address.place), new=True, name=name, began="new")
+        await session.extensions.dispatch(SessionSwitched("new", previous))
+        return session
+
+    async def reload(self) -> None:
+        """Open the session again, with the extensions as they are now."""
+        async with self._changing:
+            self._made_for = None
+        await self._get(tell=True)
 
     async def switch(self, written: str) -> AgentSession:
         """Take the session that ``find`` finds."""
         async with self._changing:
             summary = await self.find(written)
             settings = await self._opener.settings.get(self._address.place)
-            session = await self._open(settings, session_id=summary.id)
+            previous = self.current.id if self.current is not None else ""
+            session = await self._open(settings, session_id=summary.id, began="resume")
             await self._opener.store.make_current(str(self._address), summary.id)
-            return session
+        await session.extensions.dispatch(SessionSwitched("resume", previous))
+        return session
 
     async def extensions(self) -> tuple[LoadedExtension, ...]:
         """Those that the session has and how they fare in it, after another look at the place's folder."""
         if self._lease is not None and await self._opener.extensions.is_stale(self._address.place, self._lease):
             self._made_for = None
         session = await self._get(tell=False)
-        states = session.extensions.states
-        return tuple(_as_it_fares(extension, states) for extension in (self._lease.all if self._lease is not None else ()))
+        return tuple(_as_it_fares(each, session.extensions.states) for each in self._lease.all) if self._lease is not None else ()
 
     async def delete(self, session_id: str) -> None:
         """Delete a session that ``find`` found, for good."""
         async with self._changing:
             if self.current is not None and self.current.id == session_id:
-                await self._leave()
+                await self._leave("delete")
             await self._opener.store.delete(session_id)
 
     async def list(self) -> list[SessionSummary]:
         return await self._opener.store.list(str(self._address), limit=_MOST_LISTED)
 
-    async def close(self) -> None:
+    async def close(self, reason: Literal["quit", "evict"]) -> None:
         async with self._changing:
-            await self._leave()
+            await self._leave(reason)
 
     async def _get(self, *, tell: bool) -> AgentSession:
         """
@@ -205,22 +255,39 @@ class SessionSeat:
             if self.current is not None:
                 if self._made_for == self._wanted(settings) or self.current.running or self.current.compacting:
                     return self.current
-                await self._leave()  # first, so that an extension's end comes before its new beginning
+                await self._leave("reload")  # first, so that an extension's end comes before its new beginning
+                return await self._open(settings, began="reload", tell=tell)
             return await self._open(settings, tell=tell)
 
     async def _open(
-        self, settings: ChatSettings, *, session_id: str | None = None, new: bool = False, name: str = "", tell: bool = True
+        self,
+        settings: ChatSettings,
+        *,
+        began: Literal["startup", "new", "resume", "reload"] = "startup",
+        session_id: str | None = None,
+        new: bool = False,
+        name: str = "",
+        tell: bool = True,
     ) -> AgentSession:
         wanted = self._wanted(settings)  # read first: what changes meanwhile is seen next time
         lease = await self._opener.extensions.take(self._address.place)
         try:
             session = await self._opener.open(
-                self._address, settings, self._journal, extensions=lease.specs, session_id=session_id, new=new, name=name
+                self._address,
+                settings,
+                self._journal,
+                questions=self._questions,
+                host=self._host,
+                began=began,
+                extensions=lease.specs,
+                session_id=session_id,
+                new=new,
+                name=name,
             )
         except BaseException:
             lease.close()
             raise
-        await self._leave()
+        await self._leave("switch")
         self.current, self._lease, self._made_for = session, lease, wanted
         session.subscribe(self._heard)
         self._opened(session, lease.news if tell else ())
@@ -230,11 +297,11 @@ class SessionSeat:
         """What a session has to be opened again for: the place's zone and the version of its extensions."""
         return settings.time_zone, self._opener.extensions.version(self._address.place)
 
-    async def _leave(self) -> None:
+    async def _leave(self, reason: Literal["quit", "evict", "switch", "delete", "reload"]) -> None:
         session, self.current = self.current, None
         lease, self._lease = self._lease, None
         if session is not None:
-            await session.close()
+            await session.close(reason)
         if lease is not None:
             lease.close()
 
@@ -259,7 +326,7 @@ class SessionSeat:
 
 
 def _as_it_fares(extension: LoadedExtension, states: Mapping[str, str]) -> LoadedExtension:
-    """What was loaded well may have failed since: while it was activated in this session, or three times in a row."""
+    """One that could be loaded may have failed in its session."""
     state = states.get(extension.name, "active")
     if extension.state != "active" or state == "active":
         return extension

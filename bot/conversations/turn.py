@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from bot.delivery.inbox import StoredMessage
-from features.contracts.agent import Prompt
+from features.contracts.agent import Heard, Prompt
 from features.contracts.chat import Attachment, InboundMessage
 from features.contracts.clock import unix_ms
 from features.contracts.messages import ImageBlock
@@ -27,6 +27,7 @@ class Turn:
     """Messages on their way into a prompt.
 
     ``edits`` are ids of edits that were worked in; they are taken in together with what they changed. ``notes`` stand before the text.
+    ``calls`` says that the text calls a skill or a template.
     """
 
     def __init__(self, messages: Sequence[StoredMessage]) -> None:
@@ -34,6 +35,8 @@ class Turn:
         self.edits: list[str] = []
         self.notes: list[str] = []
         self.fetched: Fetched | None = None
+        self.calls = False
+        self.heard: Heard | None = None
 
     @property
     def first(self) -> InboundMessage:
@@ -47,6 +50,19 @@ class Turn:
     def owner(self) -> bool:
         """Whether an owner said all of it."""
         return all(stored.owner for stored in self.messages)
+
+    @property
+    def people(self) -> frozenset[str]:
+        return frozenset(stored.message.sender.id for stored in self.messages)
+
+    @property
+    def attended(self) -> bool:
+        return all(stored.message.attended for stored in self.messages)
+
+    @property
+    def apart(self) -> bool:
+        """Whether nobody said it, so that it is no part of what people say and has an answer of its own."""
+        return self.first.kind == "extension"
 
     @property
     def reply_to(self) -> str | None:
@@ -66,9 +82,14 @@ class Turn:
         """Whether all of it was taken back before anybody looked at it."""
         return self.empty and bool(self.edits)
 
+    @property
+    def text(self) -> str:
+        """What was said, as it was typed."""
+        return "\n".join(stored.message.text for stored in self.messages if stored.message.text.strip())
+
     def joins(self, stored: StoredMessage) -> None:
         self.messages.append(stored)
-        self.fetched = None
+        self.fetched = self.heard = None
 
     def takes_over(self, others: Sequence["Turn"]) -> None:
         """Become one prompt with what was gathered after it."""
@@ -76,7 +97,7 @@ class Turn:
             self.messages += other.messages
             self.edits += other.edits
             self.notes += other.notes
-        self.fetched = None
+        self.fetched = self.heard = None
 
     def edit(self, edit: StoredMessage) -> StoredMessage | None:
         """Put an edit's text in place of the one it changes, or take a deleted one back; None if that message is not among these."""
@@ -89,15 +110,36 @@ class Turn:
                     self.fetched = None
                 changed = msgspec.structs.replace(stored, message=message)
                 self.messages[index] = changed
+                self.heard = None
                 self.edits.append(edit.id)
                 return changed
         return None
 
     def prompt(self) -> Prompt:
+        """What is said to the session, as its extensions have left it once they have heard it."""
+        return self._prompt() if self.heard is None else self.heard.prompt
+
+    def _prompt(self) -> Prompt:
         fetched = self.fetched or Fetched()
+        if self.calls:
+            return self._call(fetched)
         parts = [*self.notes, *(self._said(group) for group in self._by_sender()), *fetched.lines]
         return Prompt(
             text="\n".join(part for part in parts if part),
+            images=tuple(fetched.images),
+            source_ids=self.ids,
+            timestamp=unix_ms(self.first.sent_at),
+            owner=self.owner,
+            source="extension" if self.apart else "person",
+        )
+
+    def _call(self, fetched: Fetched) -> Prompt:
+        """What was typed apart from what stands around it, so that none of that becomes an argument."""
+        return Prompt(
+            text=self.text,
+            preface="\n".join([*self.notes, *([f"{self.first.sender.name}:"] if self.first.group else [])]),
+            postscript="\n".join(fetched.lines),
+            expand=True,
             images=tuple(fetched.images),
             source_ids=self.ids,
             timestamp=unix_ms(self.first.sent_at),

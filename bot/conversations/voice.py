@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from bot.delivery import Outbox
-from features.contracts.chat import Address, Button, OutboundMessage
+from features.contracts.chat import Address, Button, OutboundFile, OutboundMessage
 
 __all__ = ["Voice"]
 
@@ -19,12 +19,19 @@ class Voice:
         self._address = address
         self._outbox = outbox
 
-    async def say(self, text: str, *, buttons: Sequence[Sequence[Button]] = (), answers: Sequence[str] = ()) -> None:
+    async def say(
+        self,
+        text: str,
+        *,
+        buttons: Sequence[Sequence[Button]] = (),
+        files: Sequence[OutboundFile] = (),
+        answers: Sequence[str] = (),
+    ) -> None:
         asked = _answering.get()
         if asked:
             answers = (*answers, *asked)
             asked.clear()
-        message = OutboundMessage(text=text, buttons=tuple(tuple(row) for row in buttons))
+        message = OutboundMessage(text=text, files=tuple(files), buttons=tuple(tuple(row) for row in buttons))
         await self._outbox.post(self._address, message, answers=tuple(answers))
 
     async def aside(self, text: str, *, buttons: Sequence[Sequence[Button]] = ()) -> None:
@@ -34,6 +41,13 @@ class Voice:
             await self.say(text, buttons=buttons)
         finally:
             _answering.reset(token)
+
+    def hand_over(self) -> tuple[str, ...]:
+        """The message that would be answered by what is said next: somebody else answers it."""
+        asked = _answering.get() or []
+        handed = tuple(asked)
+        asked.clear()
+        return handed
 
     @contextmanager
     def answering(self, message_id: str) -> Iterator[list[str]]:

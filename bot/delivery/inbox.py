@@ -13,12 +13,14 @@ from bot.delivery.schema import decode_inbound, encode_inbound, marks, writable
 from features.contracts.chat import Address, Cursor, InboundMessage
 from features.contracts.clock import Clock
 from features.contracts.database import Database, Row, Transaction
+from features.contracts.errors import SessionBusyError
 from features.contracts.sessions import TransactionWork
 
 __all__ = ["Gate", "Inbox", "Judgement", "RefusalReply", "StoredMessage", "UnfinishedTurn", "answered", "consumed"]
 
 log = logging.getLogger("pumice.inbox")
 
+_MOST_OWN = 32
 _COLUMNS = "id, message, owner, received_at, position"
 
 
@@ -33,7 +35,7 @@ class StoredMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnfinishedTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """Messages that a session took in before the host died, and that nothing answers yet."""
+    """Messages that a session took in before the host died, and that nothing answers yet. ``people`` said them."""
 
     address: Address
     session_id: str
@@ -41,6 +43,8 @@ class UnfinishedTurn(msgspec.Struct, frozen=True, kw_only=True):
     reply_to: str | None = None
     group: bool = False
     owner: bool = False
+    people: frozenset[str] = frozenset()
+    attended: bool = True
 
 
 class Judgement(Protocol):
@@ -115,6 +119,28 @@ class Inbox:
         storing.add_done_callback(_retrieve)
         return await asyncio.shield(storing)
 
+    async def take_own(self, message: InboundMessage, *, owner: bool) -> None:
+        """Take what no person sent; it is on the disk when this returns.
+
+        Raises:
+            SessionBusyError: 32 of this chat wait already.
+        """
+        if await self._count_own(message.address) >= _MOST_OWN:
+            raise SessionBusyError(f"{_MOST_OWN} prompts of extensions wait in this chat already")
+        stored = StoredMessage(id=self._ids(), message=writable(message), owner=owner, received_at=self._clock.now())
+        storing = asyncio.ensure_future(self._store([stored], None))
+        storing.add_done_callback(_retrieve)
+        await asyncio.shield(storing)
+
+    async def _count_own(self, address: Address) -> int:
+        sql = "SELECT count(*) FROM inbox WHERE address = ? AND kind = 'extension' AND state = 'waiting'"
+        row = await self._database.read(lambda t: t.fetch_one(sql, (str(address),)))
+        return 0 if row is None else int(row[0])
+
+    async def mark_consumed(self, message_ids: tuple[str, ...], *, session_id: str, entry_id: str) -> None:
+        """Note that messages are in a session already, before its run begins."""
+        await self._database.write(consumed(message_ids, run_id="", session_id=session_id, entry_id=entry_id))
+
     async def cursor(self, name: str) -> int | None:
         row = await self._database.read(lambda t: t.fetch_one("SELECT value FROM cursors WHERE name = ?", (name,)))
         return None if row is None else int(row[0])
@@ -158,7 +184,8 @@ class Inbox:
             groups.setdefault((row[1], row[2]), []).append(row)
         turns: list[UnfinishedTurn] = []
         for (address, session_id), members in groups.items():
-            first = decode_inbound(members[0][3])
+            messages = [decode_inbound(row[3]) for row in members]
+            first = messages[0]
             turns.append(
                 UnfinishedTurn(
                     address=Address.parse(address),
@@ -167,6 +194,8 @@ class Inbox:
                     reply_to=first.under or (first.ref if first.group else None),
                     group=first.group,
                     owner=all(bool(row[4]) for row in members),
+                    people=frozenset(message.sender.id for message in messages),
+                    attended=all(message.attended for message in messages),
                 )
             )
         return turns

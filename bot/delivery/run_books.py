@@ -12,7 +12,7 @@ from bot.delivery.wording import closing_text, failure_text
 from features.contracts.agent import RunOutcome
 from features.contracts.chat import Address, OutboundMessage
 from features.contracts.database import Transaction
-from features.contracts.messages import AssistantMessage, ToolCall, message_text
+from features.contracts.messages import AssistantMessage, CustomMessage, ToolCall, message_text
 from features.contracts.sessions import MessageEntry, SessionEntry, TransactionWork
 
 __all__ = ["RunBooks", "RunStart"]
@@ -88,11 +88,15 @@ class RunBooks:
         return tuple(self._answers)
 
     def __call__(self, run_id: str, entry: SessionEntry, source_ids: tuple[str, ...]) -> TransactionWork | None:
-        self._run_id = run_id
+        if run_id:  # an extension may put a message between two runs
+            self._run_id = run_id
         if not isinstance(entry, MessageEntry):
             return None
         if isinstance(entry.message, AssistantMessage):
             return self._assistant(entry.message)
+        if isinstance(entry.message, CustomMessage):
+            shown = message_text(entry.message).strip() if entry.message.display else ""
+            return self._outbox.put_beside(self.address, OutboundMessage(text=shown)) if shown else None
         if not source_ids:
             return None
         self._answers += source_ids

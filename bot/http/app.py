@@ -19,6 +19,7 @@ from bot.http.host_view import HostView
 from bot.http.openapi import openapi_document
 from bot.http.operations import Operation, routes
 from bot.http.owner_api import OwnerApi
+from bot.http.sessions_api import SessionsApi
 from bot.http.webhooks import webhook_routes
 from channels.web import page_file
 from features.contracts.chat import WebhookChannel
@@ -40,6 +41,7 @@ def build_app(
     operations = [
         *EntryApi(host, credentials, names, identity=identity).operations(),
         *ChatsApi(host, clock).operations(),
+        *SessionsApi(host).operations(),
         *OwnerApi(host, clock).operations(),
     ]
 

@@ -93,6 +93,9 @@ class HostClient:
     async def get(self, path: str, **query: str) -> Any:
         return await self._call("GET", path, query=query)
 
+    async def download(self, path: str, **query: str) -> bytes:
+        return (await self._request("GET", path, query=query)).content
+
     async def post(self, path: str, body: Any) -> Any:
         return await self._call("POST", path, body=body)
 
@@ -136,6 +139,10 @@ class HostClient:
                 yield ServerEvent(int(event.id or 0), event.event, msgspec.json.decode(event.data))
 
     async def _call(self, method: str, path: str, *, query: dict[str, str] | None = None, body: Any = None) -> Any:
+        response = await self._request(method, path, query=query, body=body)
+        return msgspec.json.decode(response.content) if response.content else None
+
+    async def _request(self, method: str, path: str, *, query: dict[str, str] | None = None, body: Any = None) -> "httpx2.Response":
         import httpx2
 
         content = msgspec.json.encode(body) if body is not None else None
@@ -146,7 +153,7 @@ class HostClient:
             raise OperatorMustAct(f"the host at {self.url} does not answer ({type(error).__name__}). Start it with 'pumice run'.") from None
         if not response.is_success:
             raise self._refusal(response)
-        return msgspec.json.decode(response.content) if response.content else None
+        return response
 
     def _refusal(self, response: "httpx2.Response") -> PumiceError:
         try:

@@ -9,6 +9,7 @@ import msgspec
 from bot.http.chat_log import ChatLogFile, ChatLogRow
 from bot.http.events import EventHub
 from features.contracts.chat import Address, ChannelHealth, ChatCommand
+from features.contracts.session_transfer import CheckedSession, ExportedSession, ExportFormat, ImportedSession
 from features.contracts.sessions import SessionEntry, SessionHeader, SessionSummary
 
 __all__ = [
@@ -98,11 +99,13 @@ class HostView(Protocol):
     - Everything is asked and said as an owner; whoever calls has checked the token.
     - UserMustAct, RetryLater and OperatorMustAct become answers with their text; anything else is a defect.
     - ``knows`` says whether a chat can exist here: its channel is enabled. The other calls are made for such chats only.
-    - ``post`` returns when the message is on the disk, spoken as ``web:owner``; ``send`` when it is in the outbox. Both keep uploads first.
+    - ``post`` returns when the message is on the disk, spoken as ``web:owner``, ``attended`` where somebody is there to answer questions;
+      ``send`` when it is in the outbox. Both keep uploads first.
     - ``messages`` are in the order of their ids, at most ``limit``, the newest before ``before``.
-    - ``events`` gets every session event of a chat by ``publish``; by ``delivered`` every message of the outbox once it was delivered; and
-      by ``received`` every message that a channel other than this one accepted.
-    - ``sessions`` are those of one chat, or of all; newest first.
+    - ``events`` gets every session event of a chat by ``publish``; by ``delivered`` every message of the outbox once it was delivered; by
+      ``changed`` one of them that reads otherwise now; and by ``received`` every message that a channel other than this one accepted.
+    - ``sessions`` are those of one chat, or of all; newest first. What is asked of a session that is not there is None, or False.
+    - ``delete_session`` raises UserMustAct where an extension forbids it.
     - ``set_model`` switches a chat's model and returns its reference.
     - ``approve`` returns what to show; ``revoke`` is False for somebody who was not admitted by pairing.
     """
@@ -122,7 +125,7 @@ class HostView(Protocol):
 
     async def message(self, address: Address, message_id: str) -> ChatLogRow | None: ...
 
-    async def post(self, address: Address, text: str, uploads: Sequence[Upload]) -> str: ...
+    async def post(self, address: Address, text: str, uploads: Sequence[Upload], *, attended: bool = True) -> str: ...
 
     async def send(self, address: Address, text: str, uploads: Sequence[Upload]) -> str: ...
 
@@ -131,6 +134,12 @@ class HostView(Protocol):
     async def sessions(self, address: Address | None) -> Sequence[SessionSummary]: ...
 
     async def session(self, session_id: str) -> SessionDetail | None: ...
+
+    async def export_session(self, session_id: str, form: ExportFormat) -> ExportedSession | None: ...
+
+    async def import_session(self, address: Address, data: bytes) -> ImportedSession: ...
+
+    async def check_session(self, session_id: str, *, repair: bool) -> CheckedSession | None: ...
 
     async def delete_session(self, session_id: str) -> bool: ...
 

@@ -1,4 +1,4 @@
-"""What an owner sees and changes beside the chats: sessions, usage, access, commands."""
+"""What an owner sees and changes beside the chats and sessions: usage, access, commands."""
 
 from datetime import date, timedelta
 
@@ -7,19 +7,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bot.http.answers import ApiError, answer, read_json
-from bot.http.chats_api import chat_address
-from bot.http.host_view import AccessOverview, HostView, SessionDetail, UsageLine
+from bot.http.host_view import AccessOverview, HostView, UsageLine
 from bot.http.operations import Operation, Parameter
 from bot.http.requests import Approval, Revocation
-from features.contracts.chat import Address, ChatCommand
+from bot.http.sessions_api import OF_CHAT, asked_chat
+from features.contracts.chat import ChatCommand
 from features.contracts.clock import Clock
-from features.contracts.sessions import SessionSummary
 
 __all__ = ["OwnerApi"]
 
 _SMALL_BODY = 10_000
 _USAGE_DAYS = 30
-_OF_CHAT = Parameter(name="chat", description="Of this chat alone: its address.")
 
 
 class Approved(msgspec.Struct, frozen=True):
@@ -35,20 +33,8 @@ class OwnerApi:
         since = Parameter(name="since", description="First day, YYYY-MM-DD; 30 days ago unless said.")
         return [
             Operation(
-                method="GET", path="/api/sessions", summary="Sessions, newest first.", handler=self.sessions,
-                gives=list[SessionSummary], parameters=(_OF_CHAT,), errors=(400, 404),
-            ),
-            Operation(
-                method="GET", path="/api/sessions/{id}", summary="A session with its entries, as pi's session files hold them.",
-                handler=self.session, gives=SessionDetail, errors=(404,),
-            ),
-            Operation(
-                method="DELETE", path="/api/sessions/{id}", summary="Delete a session for good.",
-                handler=self.delete_session, status=204, errors=(404,),
-            ),
-            Operation(
                 method="GET", path="/api/usage", summary="Tokens and US dollars by place, day and model.", handler=self.usage,
-                gives=list[UsageLine], parameters=(_OF_CHAT, since), errors=(400, 404),
+                gives=list[UsageLine], parameters=(OF_CHAT, since), errors=(400, 404),
             ),
             Operation(
                 method="GET", path="/api/commands", summary="The commands of a chat.", handler=self.commands, gives=list[ChatCommand],
@@ -66,27 +52,13 @@ class OwnerApi:
             ),
         ]  # fmt: skip
 
-    async def sessions(self, request: Request) -> Response:
-        return answer(await self._host.sessions(self._chat(request)))
-
-    async def session(self, request: Request) -> Response:
-        found = await self._host.session(request.path_params["id"])
-        if found is None:
-            raise _no_session(request)
-        return answer(found)
-
-    async def delete_session(self, request: Request) -> Response:
-        if not await self._host.delete_session(request.path_params["id"]):
-            raise _no_session(request)
-        return Response(status_code=204)
-
     async def usage(self, request: Request) -> Response:
         told = request.query_params.get("since")
         try:
             since = date.fromisoformat(told) if told else self._clock.now().date() - timedelta(days=_USAGE_DAYS)
         except ValueError:
             raise ApiError(400, f"since is {told!r}; write a day as YYYY-MM-DD.") from None
-        chat = self._chat(request)
+        chat = asked_chat(self._host, request)
         return answer(await self._host.usage(chat.place if chat else None, since))
 
     async def commands(self, request: Request) -> Response:
@@ -104,11 +76,3 @@ class OwnerApi:
         if not await self._host.revoke(revocation.id):
             raise ApiError(404, f"{revocation.id!r} was not admitted by pairing. Who is in the configuration is taken out there.")
         return Response(status_code=204)
-
-    def _chat(self, request: Request) -> Address | None:
-        text = request.query_params.get("chat")
-        return chat_address(self._host, text) if text else None
-
-
-def _no_session(request: Request) -> ApiError:
-    return ApiError(404, f"There is no session {request.path_params['id']!r}. /api/sessions lists them.")

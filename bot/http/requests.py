@@ -9,7 +9,18 @@ import msgspec
 from bot.http.answers import ApiError
 from bot.http.host_view import Upload
 
-__all__ = ["Approval", "Login", "ModelChoice", "PostedFile", "PostedMessage", "Revocation", "SentMessage", "uploads"]
+__all__ = [
+    "Approval",
+    "Login",
+    "ModelChoice",
+    "PostedFile",
+    "PostedMessage",
+    "Revocation",
+    "SentMessage",
+    "SessionCheck",
+    "SessionImport",
+    "uploads",
+]
 
 _IMAGE_KINDS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 _MAX_FILES = 20
@@ -35,11 +46,15 @@ class PostedFile(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class PostedMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """What the owner says. An image is a data URL or ``{data, mimeType}``. Text or a file must be there."""
+    """What the owner says. An image is a data URL or ``{data, mimeType}``. Text or a file must be there.
+
+    ``attended`` false says that nobody is there to answer questions; whatever would be asked is refused at once.
+    """
 
     text: Text = ""
     images: Annotated[list[str | PostedImage], msgspec.Meta(max_length=_MAX_FILES)] = []
     files: Annotated[list[PostedFile], msgspec.Meta(max_length=_MAX_FILES)] = []
+    attended: bool = True
 
 
 class SentMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +68,17 @@ class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
     """``model`` is ``provider/id``."""
 
     model: Name
+
+
+class SessionImport(msgspec.Struct, frozen=True, kw_only=True):
+    """A session file for a chat; ``data`` is base64."""
+
+    chat: Name
+    data: str
+
+
+class SessionCheck(msgspec.Struct, frozen=True, kw_only=True):
+    repair: bool = True
 
 
 class Login(msgspec.Struct, frozen=True, kw_only=True):

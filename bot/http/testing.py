@@ -6,6 +6,8 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from bot.http.chat_log import ChatLogFile, ChatLogRow, Outcome
 from bot.http.events import EventHub
 from bot.http.host_view import AccessMember, AccessOverview, ChatRow, HostHealth, PairingRequest, SessionDetail, Upload, UsageLine
@@ -13,7 +15,9 @@ from features.contracts.chat import Address, Button, ChannelHealth, ChatCommand
 from features.contracts.clock import Clock
 from features.contracts.errors import UserMustAct
 from features.contracts.events import SessionEvent
+from features.contracts.session_transfer import CheckedSession, ExportedSession, ExportFormat, ImportedSession
 from features.contracts.sessions import SessionSummary
+from features.sessions import MemorySessionStore, SessionTransfer
 
 __all__ = ["MemoryHost"]
 
@@ -31,12 +35,17 @@ class MemoryHost:
         self.reply: Callable[[Address, ChatLogRow], None] = lambda address, row: None
         self.rows: dict[Address, list[ChatLogRow]] = {}
         self.uploads: list[Upload] = []
+        self.attended: list[bool] = []
         self.models: dict[Address, str] = {}
         self.kept_sessions: dict[str, SessionDetail] = {}
         self.usage_lines: list[UsageLine] = []
         self.members: dict[str, AccessMember] = {}
         self.pending: list[PairingRequest] = []
+        self.store = MemorySessionStore()
         self._numbers = count(1)
+        self.transfer = SessionTransfer(
+            self.store, originals=folder / "damaged", clock=clock, ids=lambda: f"session-{next(self._numbers):04d}"
+        )
 
     def publish(self, address: Address, *events: SessionEvent) -> None:
         for event in events:
@@ -80,8 +89,15 @@ class MemoryHost:
     async def message(self, address: Address, message_id: str) -> ChatLogRow | None:
         return next((row for row in self.rows.get(address, []) if row.id == message_id), None)
 
-    async def post(self, address: Address, text: str, uploads: Sequence[Upload]) -> str:
+    def change(self, address: Address, row: ChatLogRow, text: str) -> None:
+        """A delivered message reads otherwise now, and has no buttons."""
+        changed = msgspec.structs.replace(row, text=text, buttons=())
+        self.rows[address] = [changed if each.id == row.id else each for each in self.rows[address]]
+        self.events.changed(address, changed)
+
+    async def post(self, address: Address, text: str, uploads: Sequence[Upload], *, attended: bool = True) -> str:
         self.uploads += uploads
+        self.attended.append(attended)
         row = self._row(address, "user", text)
         self.reply(address, row)
         return row.id
@@ -106,6 +122,26 @@ class MemoryHost:
 
     async def session(self, session_id: str) -> SessionDetail | None:
         return self.kept_sessions.get(session_id)
+
+    async def export_session(self, session_id: str, form: ExportFormat) -> ExportedSession | None:
+        try:
+            return await self.transfer.export(session_id, form)
+        except KeyError:
+            return None
+
+    async def import_session(self, address: Address, data: bytes) -> ImportedSession:
+        imported = await self.transfer.import_file(data, str(address))
+        summary = await self.store.summary(imported.id)
+        assert summary is not None
+        header, entries, leaf = await self.store.load(imported.id)
+        self.kept_sessions[imported.id] = SessionDetail(summary=summary, header=header, entries=entries, leaf_id=leaf)
+        return imported
+
+    async def check_session(self, session_id: str, *, repair: bool) -> CheckedSession | None:
+        try:
+            return await self.transfer.check(session_id, repair=repair)
+        except KeyError:
+            return None
 
     async def delete_session(self, session_id: str) -> bool:
         return self.kept_sessions.pop(session_id, None) is not None

@@ -92,6 +92,13 @@ class SlackChannel:
             error_ids=self._error_id,
         )
 
+    async def close_buttons(self, address: Address, ref: str | None, text: str) -> bool:
+        from channels.slack.button_closing import close_buttons
+        from channels.slack.target import Target
+
+        async with self._connected() as connection:
+            return ref is not None and await close_buttons(connection.api, self._gate, self._clock, Target(address, None), ref, text)
+
     async def fetch(self, attachment: Attachment, destination: Path, *, limit: int) -> None:
         from channels.slack.downloads import download
 

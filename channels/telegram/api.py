@@ -122,6 +122,9 @@ class TelegramApi:
             text.text, chat_id=target.chat, message_id=int(ref), entities=_entities(text), reply_markup=_markup(keyboard)
         )
 
+    async def remove_keyboard(self, target: Target, ref: str) -> None:
+        await self.bot.edit_message_reply_markup(chat_id=target.chat, message_id=int(ref))
+
     async def typing(self, target: Target) -> None:
         await self.bot.send_chat_action(target.chat, "typing", message_thread_id=target.typing_thread)
 

@@ -101,6 +101,12 @@ class TelegramChannel:
         api, _ = self._connect()
         return TelegramLiveView(api, self._gate, address, reply_to=reply_to, opened=opened, clock=self._clock, random=self._random)
 
+    async def close_buttons(self, address: Address, ref: str | None, text: str) -> bool:
+        from channels.telegram.button_closing import close_buttons
+
+        api, _ = self._connect()
+        return ref is not None and await close_buttons(api, self._gate, self._clock, address, ref, text)
+
     async def fetch(self, attachment: Attachment, destination: Path, *, limit: int) -> None:
         from channels.telegram.downloads import download
 

@@ -76,12 +76,11 @@ class Aftermath:
         if outcome != "success":
             return  # whoever stopped it, or has to mend something, wants no more of it now
         if late := self._state.queues.take_custom():
-            for prompt in late:
-                assert prompt.custom is not None
-                await self._say(prompt.custom)
-            owner = all(prompt.owner for prompt in late)
-            prompt = Prompt(text="", source="extension", heard=True, owner=owner)
-            await self._host.prompt(prompt, extension=late[0].custom.custom_type if late[0].custom else "", id=self._state.services.ids())
+            messages = [prompt.custom for prompt in late if prompt.custom is not None]
+            for message in messages:
+                await self._say(message)
+            prompt = Prompt(text="", source="extension", heard=True, owner=all(prompt.owner for prompt in late))
+            await self._ask(prompt, messages[0].custom_type, self._state.services.ids())
             return
         await self._follow_up()
 
@@ -94,11 +93,13 @@ class Aftermath:
             return
         self._told_of_limit = False
         try:
-            prompt = Prompt(text=item.text, source="extension", owner=item.owner)
-            await self._host.prompt(prompt, extension=item.extension, id=item.id)
+            await self._ask(Prompt(text=item.text, source="extension", owner=item.owner), item.extension, item.id)
         except BaseException:
             waiting.put_back(item)
             raise
+
+    async def _ask(self, prompt: Prompt, extension: str, id: str) -> None:
+        await self._host.prompt(prompt, session_id=self._state.transcript.manager.id, extension=extension, id=id)
 
     def _tell_limit(self) -> None:
         if self.extensions.follow_ups.exhausted and len(self.extensions.follow_ups) and not self._told_of_limit:

@@ -136,6 +136,10 @@ class ExtensionPort:
     def add_provider(self, provider: Provider, models: Sequence[Model]) -> None:
         self._models.add(provider, models)
 
+    @property
+    def brought_models(self) -> Sequence[Model]:
+        return self._models.models()
+
     def remove_provider(self, name: str) -> None:
         self._models.remove(name)
 
@@ -157,13 +161,14 @@ class ExtensionPort:
         await session.say(message)
         if chained and not self._state.extensions.follow_ups.chain():
             raise SessionBusyError("the message is in the conversation; extensions have started too many runs in a row to start another")
-        await host.prompt(Prompt(text="", owner=owner, source="extension", heard=True), extension=extension, id=self.new_id())
+        going_on = Prompt(text="", owner=owner, source="extension", heard=True)
+        await host.prompt(going_on, session_id=self.id, extension=extension, id=self.new_id())
 
     def follow_up_waits(self) -> None:
         self._bound()[0].follow_up_waits()
 
     async def start(self, prompt: Prompt, *, extension: str, id: str) -> None:
-        await self._bound()[1].prompt(prompt, extension=extension, id=id)
+        await self._bound()[1].prompt(prompt, session_id=self.id, extension=extension, id=id)
 
     # What they change
 

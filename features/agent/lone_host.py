@@ -23,7 +23,7 @@ class LoneHost:
         self._waiting: list[Prompt] = []
         self._task: asyncio.Task[None] | None = None
 
-    async def prompt(self, prompt: Prompt, *, extension: str, id: str) -> None:
+    async def prompt(self, prompt: Prompt, *, session_id: str, extension: str, id: str) -> None:
         """
         Raises:
             SessionBusyError: 32 wait already.

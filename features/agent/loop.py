@@ -292,6 +292,7 @@ class AgentRun:
         """Once per run; what a hook makes of it holds for this run alone."""
         state = self._state
         zone = state.tool_context.time_zone
+        shelf = await state.skills.look() if state.skills is not None else None
         return await state.services.prompts.build(
             SystemPromptFacts(
                 workspace=state.tool_context.workspace,
@@ -299,6 +300,9 @@ class AgentRun:
                 date=state.services.clock.now().astimezone(ZoneInfo(zone)).date(),
                 time_zone=zone,
                 chat=state.chat,
+                skills=shelf.prompt_section({tool.spec.name for tool in state.tools.tools}) if shelf is not None else "",
+                host_instructions=state.host_instructions,
+                host_memory=state.host_memory,
             )
         )
 
@@ -320,7 +324,9 @@ class AgentRun:
         waited = () if queue is not None else tuple(self._state.queues.next_turn)
         joining = [NewMessage(message) for message in (*(prompt.custom for prompt in waited), *self._joining) if message is not None]
         try:
-            await self._store([*(NewMessage(self._make.said(prompt), prompt.source_ids) for prompt in prompts), *joining])
+            messages = [self._make.said(prompt, await self._expanded(prompt)) for prompt in prompts]
+            said = [NewMessage(message, prompt.source_ids) for message, prompt in zip(messages, prompts, strict=True)]
+            await self._store([*said, *joining])
         except Exception:
             if queue is not None:
                 self._state.queues.put_back(prompts, queue)
@@ -338,6 +344,12 @@ class AgentRun:
         self._tools_used = self._tools_used and queue == "steer"
         self._turns_taken = 0
         self._recovery.progressed()
+
+    async def _expanded(self, prompt: Prompt) -> str | None:
+        """What a prompt stands for that calls a skill or a template; None for any other."""
+        if not prompt.expand or self._state.skills is None:
+            return None
+        return (await self._state.skills.look()).expanded(prompt.text)
 
     async def _close_lost_calls(self) -> None:
         """Answer the calls that a crash left open; a conversation with an open call cannot go on."""

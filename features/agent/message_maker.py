@@ -18,9 +18,9 @@ class MessageMaker:
         self._clock = clock
         self._redaction = redaction
 
-    def said(self, prompt: Prompt) -> UserMessage | CustomMessage:
+    def said(self, prompt: Prompt, expanded: str | None = None) -> UserMessage | CustomMessage:
         """What joins the conversation with a prompt."""
-        return self.user(prompt) if prompt.custom is None else prompt.custom
+        return self.user(prompt, expanded) if prompt.custom is None else prompt.custom
 
     def custom(self, custom_type: str, content: str | list[UserBlock], *, display: bool, details: Any = None) -> CustomMessage:
         """An extension's message, without secrets."""
@@ -32,10 +32,15 @@ class MessageMaker:
             timestamp=self._now(),
         )
 
-    def user(self, prompt: Prompt) -> UserMessage:
-        """What a person said, with the time they said it and without secrets; pictures come after the text."""
+    def user(self, prompt: Prompt, expanded: str | None = None) -> UserMessage:
+        """What a person said, with the time they said it and without secrets; pictures come after the text.
+
+        Args:
+            expanded: what the text stands for, where it calls something.
+        """
         timestamp = self._now() if prompt.timestamp is None else prompt.timestamp
-        text = self._redaction.text(prompt.text)
+        parts = (prompt.preface, prompt.text if expanded is None else expanded, prompt.postscript)
+        text = self._redaction.text("\n".join(part for part in parts if part))
         if not prompt.images:
             return UserMessage(content=text, timestamp=timestamp)
         return UserMessage(content=[*([TextBlock(text=text)] if text else []), *prompt.images], timestamp=timestamp)

@@ -1,6 +1,7 @@
 """What a session and its runs can be told."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -11,6 +12,7 @@ from features.contracts.models import ThinkingLevel
 from features.contracts.processes import ProcessRunner
 from features.contracts.tools import ToolContext
 from features.contracts.ui import UserInterface
+from features.skills import PlaceSkills
 from features.tools import ToolRegistry
 
 __all__ = ["AgentSessionOptions", "QueueMode", "RetryOptions"]
@@ -38,7 +40,8 @@ class AgentSessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``name``. ``model`` and ``thinking`` serve a session that has none of its own yet, ``spare_model`` one whose model is gone where
     ``model`` is too. ``chat`` is a sentence about the chat for the system prompt. ``extensions`` are activated in their order. In
     ``tool_context`` the session's id is filled in by the factory, and whether an owner speaks by each run. ``keep_verbatim`` gives texts
-    that stand word for word in every summary, as they are by then: what is open and must not be forgotten.
+    that stand word for word in every summary, as they are by then: what is open and must not be forgotten. ``skills`` are what the place
+    can use; ``host_instructions`` and ``host_memory`` are files that the system prompt shows beside those of the workspace.
 
     ``ui`` asks the person on behalf of extensions, ``host`` does around the session what they want done, ``processes`` starts what they
     start, ``host_commands`` are names that no command of theirs can have. ``began`` says how the session comes to be opened.
@@ -53,6 +56,9 @@ class AgentSessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str | None = None
     new: bool = False
     name: str = ""
+    skills: PlaceSkills | None = None
+    host_instructions: Path | None = None
+    host_memory: Path | None = None
     thinking: ThinkingLevel = "off"
     journal: EntryJournal | None = None
     spending: Spending | None = None

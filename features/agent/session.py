@@ -13,6 +13,7 @@ from features.agent.interruption import Interruption, RunStopped
 from features.agent.lone_host import LoneHost
 from features.agent.loop import AgentRun
 from features.agent.session_compaction import SessionCompaction
+from features.agent.session_moves import SessionMoves
 from features.agent.session_state import SessionState
 from features.agent.transcript import NewMessage
 from features.contracts.agent import Heard, Prompt, RunOutcome, SessionHost
@@ -20,8 +21,6 @@ from features.contracts.errors import PumiceError, SessionBusyError, UserMustAct
 from features.contracts.events import CompactionResult, MessageEnd, MessageStart, SessionEvent
 from features.contracts.extension_events import (
     BeforeModelSelection,
-    BeforeSessionFork,
-    BeforeTree,
     InputReceived,
     MessageEnding,
     MessageStarted,
@@ -30,7 +29,6 @@ from features.contracts.extension_events import (
     SessionForked,
     SessionShutdown,
     SessionStarted,
-    TreeMoved,
 )
 from features.contracts.messages import AssistantMessage, CustomMessage, ToolResultMessage, Usage, UserMessage
 from features.contracts.models import Model, ThinkingLevel
@@ -62,6 +60,9 @@ class AgentSession:
         self._run: AgentRun | None = None
         self._task: asyncio.Task[None] | None = None
         self._compaction = SessionCompaction(state)
+        self.moves = SessionMoves(
+            state, tell=lambda event: state.extensions.dispatch(event), stop=self.abort, summarise=self.summarise_branch
+        )
         self._compacting: tuple[asyncio.Task[CompactionResult], Interruption] | None = None
         self._stops = 0
         self._closed = False
@@ -94,6 +95,16 @@ class AgentSession:
     def compacting(self) -> bool:
         """Whether the session is being summed up between two runs; one that begins meanwhile waits for the end of it."""
         return self._compacting is not None
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the conversation ends in something that the model has not answered."""
+        return self._is_unfinished(failed_too=False)
+
+    @property
+    def brought_models(self) -> Sequence[Model]:
+        """The models that its extensions bring."""
+        return self._port.brought_models
 
     @property
     def queued(self) -> tuple[Prompt, ...]:
@@ -247,38 +258,45 @@ class AgentSession:
         if changed:
             await self._tell_model("set")
 
-    async def move_to(self, entry_id: str | None) -> None:
-        """Go on from another entry, None from before the first, after stopping the run.
+    async def move_to(self, entry_id: str | None, *, summarise: bool = False, instructions: str = "", label: str | None = None) -> None:
+        """Go on from another entry; see ``SessionMoves``."""
+        await self.moves.move_to(entry_id, summarise=summarise, instructions=instructions, label=label)
+
+    async def undo(self) -> str:
+        """Take back what a person said last and what came of it; gives that text.
 
         Raises:
-            KeyError: there is no such entry.
-            UserMustAct: an extension does not allow it.
+            UserMustAct: there is nothing to take back, or an extension does not allow it.
         """
-        leaving = [] if entry_id is None else self.manager.branch(entry_id)
-        staying = {entry.id for entry in leaving}
-        gone = [entry for entry in self.manager.branch() if entry.id not in staying]
-        gate = await self.extensions.dispatch(BeforeTree(entry_id, gone, wants_summary=False, instructions="", label=None))
-        if gate.refusal is not None:
-            raise UserMustAct(f"Everything stays as it is: {gate.refusal}")
-        await self.abort()
-        old = self.manager.leaf_id
-        await self.manager.branch_to(entry_id)
-        await self.extensions.dispatch(TreeMoved(old, self.manager.leaf_id))
+        return await self.moves.undo()
+
+    async def retry(self, *, owner: bool = False) -> RunOutcome | None:
+        """Answer anew what a person said last; the answer that was given stays in the tree.
+
+        Raises:
+            UserMustAct: there is nothing to answer again, or an extension does not allow it.
+        """
+        await self.moves.rewind()
+        return await self.resume(owner=owner)
 
     async def fork(self, entry_id: str | None = None) -> str:
         """Make a session of its own out of the branch up to an entry, None for all of it; gives its id.
 
         Raises:
             KeyError: there is no such entry.
-            UserMustAct: an extension does not allow it.
+            UserMustAct: there is nothing to fork, or an extension does not allow it.
         """
-        end = entry_id or self.manager.leaf_id
-        gate = await self.extensions.dispatch(BeforeSessionFork(end or ""))
-        if gate.refusal is not None:
-            raise UserMustAct(f"Nothing was forked: {gate.refusal}")
-        made = await self.manager.fork(self._state.tool_context.address, end)
+        made = await self.moves.fork(entry_id)
         await self.extensions.dispatch(SessionForked(self.id))
         return made
+
+    async def label(self, entry_id: str, name: str) -> None:
+        """Name an entry; an empty name takes it away.
+
+        Raises:
+            KeyError: there is no such entry.
+        """
+        await self._state.transcript.set_label(entry_id, name)
 
     async def set_name(self, name: str) -> None:
         await self._state.transcript.set_name(name)
@@ -366,6 +384,8 @@ class AgentSession:
         """Admit a run. No await between the caller's look at ``_run`` and here, so that two prompts never both get in."""
         if self._closed:
             raise RuntimeError(f"session {self.id} is closed")
+        if self.moves.going_on:
+            raise SessionBusyError("the conversation is on its way to another place of its tree; say it again in a moment")
         run = AgentRun(self._state, self._compaction, prompts, source_ids=source_ids, owner=owner, released=self._release)
         self._run = run
         self._task = run.start()

@@ -128,6 +128,9 @@ class AgentSessionFactory:
             listeners=listeners,
             spending=options.spending,
             keep_verbatim=options.keep_verbatim,
+            skills=options.skills,
+            host_instructions=options.host_instructions,
+            host_memory=options.host_memory,
         )
         return state
 

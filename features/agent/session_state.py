@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 
 from features.agent.listeners import Listeners
@@ -17,6 +18,7 @@ from features.contracts.clock import Clock
 from features.contracts.models import Model, ThinkingLevel
 from features.contracts.tools import ToolContext
 from features.extensions import ExtensionRunner
+from features.skills import PlaceSkills
 from features.system_prompt import SystemPromptBuilder
 from features.tools import ToolRegistry
 
@@ -58,6 +60,9 @@ class SessionState:
     listeners: Listeners
     spending: Spending | None = None
     keep_verbatim: Callable[[], Sequence[str]] | None = None
+    skills: PlaceSkills | None = None
+    host_instructions: Path | None = None
+    host_memory: Path | None = None
     overhead: int = 0
     system_prompt: str = ""
     extensions: ExtensionRunner = field(init=False)

@@ -96,6 +96,13 @@ class Transcript:
             self._thinking = level
             self._thinking_unsaved = False
 
+    def follow(self, model: Model, thinking: ThinkingLevel) -> None:
+        """Another branch is at work; what it does not say of the model and the level joins its first append."""
+        self._model = (model.provider, model.id)
+        self._thinking = thinking
+        self._model_unsaved = self.manager.model is None
+        self._thinking_unsaved = self.manager.thinking != thinking
+
     async def set_name(self, name: str) -> None:
         async with self._writing:
             await self.manager.set_name(name)

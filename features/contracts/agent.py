@@ -19,9 +19,14 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     never put in twice. ``timestamp`` is Unix ms, the time it was sent. ``owner`` says whether an owner of the host said it.
     ``heard`` says that the extensions have had their say about it (``AgentSession.hear``). ``custom`` is an extension's message, which is
     stored in place of the text. A prompt of an extension without anything in it asks for a run with what is in the conversation already.
+    ``expand``: the text may call a skill or a template, and what it calls is put in its place. ``preface`` and ``postscript`` are what the
+    host says around the text; they are never expanded.
     """
 
     text: str
+    preface: str = ""
+    postscript: str = ""
+    expand: bool = False
     images: tuple[ImageBlock, ...] = ()
     source_ids: tuple[str, ...] = ()
     timestamp: int | None = None
@@ -79,7 +84,7 @@ class SessionHost(Protocol):
     - The others settle what goes on first; the session that asked is closed by them.
     """
 
-    async def prompt(self, prompt: Prompt, *, extension: str, id: str) -> None: ...
+    async def prompt(self, prompt: Prompt, *, session_id: str, extension: str, id: str) -> None: ...
 
     async def new_session(self, name: str) -> str: ...
 

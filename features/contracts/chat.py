@@ -97,7 +97,8 @@ class InboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     ``ref`` is its id of the message; ``under`` is where in the chat its answer belongs, if not at the end. ``album``
     joins what was sent together. ``kind``: ``edit`` is a new text for the message ``ref``, ``deletion`` takes it back; ``press`` is a
     button, whose command is ``text``. ``addressed`` says whether the bot was meant: always in a private chat; in a group when
-    mentioned, answered or given a command.
+    mentioned, answered or given a command. ``attended`` is False where nobody waits who could answer a question. ``extension`` is what an
+    extension of the session ``session`` asks for; without a text it asks to go on with what is in the conversation already.
     """
 
     key: str
@@ -105,7 +106,8 @@ class InboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     sender: Person
     text: str
     sent_at: datetime
-    kind: Literal["message", "edit", "deletion", "press"] = "message"
+    kind: Literal["message", "edit", "deletion", "press", "extension"] = "message"
+    session: str = ""
     aliases: tuple[str, ...] = ()
     ref: str | None = None
     under: str | None = None
@@ -113,6 +115,7 @@ class InboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     album: str | None = None
     group: bool = False
     addressed: bool = True
+    attended: bool = True
 
 
 class Overheard(msgspec.Struct, frozen=True, kw_only=True):
@@ -237,6 +240,8 @@ class ChatChannel(Protocol):
     - ``send`` of one address is never called twice at a time.
     - ``fetch`` writes an attachment to ``destination``, at most ``limit`` bytes; raises UserMustAct with the reason, RetryLater.
     - ``live`` opens a view; ``opened`` is called with the platform's id once the draft is shown.
+    - ``close_buttons`` takes the buttons off the message ``ref``, which reads ``text`` (Markdown) from then on. It never raises; False says
+      that people cannot see it, so that it has to be said.
     """
 
     name: str
@@ -246,6 +251,8 @@ class ChatChannel(Protocol):
     async def send(self, address: Address, message: OutboundMessage, progress: DeliveryProgress) -> None: ...
 
     def live(self, address: Address, *, reply_to: str | None, opened: Callable[[str], None]) -> LiveView: ...
+
+    async def close_buttons(self, address: Address, ref: str | None, text: str) -> bool: ...
 
     async def fetch(self, attachment: Attachment, destination: Path, *, limit: int) -> None: ...
 

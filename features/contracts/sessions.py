@@ -33,6 +33,7 @@ __all__ = [
     "SessionSummary",
     "ThinkingLevelChangeEntry",
     "TransactionWork",
+    "TreeNode",
     "UnknownEntry",
 ]
 
@@ -120,6 +121,14 @@ SessionEntry = (
     | SessionInfoEntry
     | UnknownEntry
 )
+
+
+class TreeNode(msgspec.Struct, kw_only=True):
+    """An entry and what followed it, in the order it came; ``label`` is its name, None where it has none."""
+
+    entry: SessionEntry
+    label: str | None
+    children: "list[TreeNode]"
 
 
 class SessionHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", tag_field="type", tag="session"):

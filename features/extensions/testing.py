@@ -64,7 +64,9 @@ class AnsweringPerson:
     async def confirm(self, title: str, message: str = "", *, timeout_s: float | None = None) -> bool:
         return self._next(f"{title}\n{message}") is True
 
-    async def select(self, title: str, options: Sequence[str], *, timeout_s: float | None = None) -> str | None:
+    async def select(
+        self, title: str, options: Sequence[str], *, timeout_s: float | None = None, owners_only: Sequence[str] = ()
+    ) -> str | None:
         answer = self._next("\n".join([title, *options]))
         return answer if answer in options else None
 

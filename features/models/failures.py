@@ -52,7 +52,7 @@ OVERFLOW_PATTERNS = (
 )
 
 IMAGE_PATTERNS = (
-    r"could not process image|unable to process input image",
+    r"could not process image|unable to process input image|unsupported mime type: image",
     r"image (?:dimensions )?exceeds?\b",
     r"image\.source\.base64",
     r"unsupported image",

@@ -19,7 +19,6 @@ UNDERSTOOD = """- `hello`, `what can you do`
 - `sum up`"""
 ADVICE = "For real conversations, set `models.default` to a model of a provider that you have a key for."
 HELP = f"{NAME} I understand:\n\n{UNDERSTOOD}\n\n{ADVICE}"
-MEMORY_FILE = "MEMORY.md"
 _MAX_TITLE = 80
 
 
@@ -86,12 +85,12 @@ def _send(match: re.Match[str], _: Situation) -> Action:
 
 
 def _remember(match: re.Match[str], _: Situation) -> Action:
-    del match  # what to remember is put in once the file has been read
-    return Action("read", {"path": MEMORY_FILE}, "", "no tool that reads and writes files here")
+    note = " ".join(match[1].split())
+    return Action("memory", {"action": "add", "text": note}, f"Noted: {note}", "no memory on this host", show_result=False)
 
 
 def _recall(_: re.Match[str], __: Situation) -> Action:
-    return Action("read", {"path": MEMORY_FILE}, "This is what I have noted:", "no tool that reads files here")
+    return Action("memory", {"action": "read"}, "This is what I have noted:", "no memory on this host")
 
 
 def _remind_in(match: re.Match[str], _: Situation) -> Action:
@@ -188,4 +187,3 @@ _RULES = (
     _rule(r"add\s{1,5}(\S[^\n]{0,200}?)\s{1,5}(today|tomorrow)\s{1,5}at\s+(\d{1,2}:\d{2})[\s.!]{0,9}", _add),
     _rule(r"sum(?:\s+it)? up[\s.!]{0,9}", _sum_up),
 )
-REMEMBER = re.compile(r"remember(?: that)?\s+(\S.*)", re.IGNORECASE | re.DOTALL)

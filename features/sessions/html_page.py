@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
-from features.contracts.sessions import SessionHeader
+from features.contracts.sessions import SessionHeader, TreeNode
 from features.sessions.readable import Part, Passage, passage
-from features.sessions.tree import TreeNode
 
 __all__ = ["html_page"]
 

@@ -11,6 +11,7 @@ from typing import Self, TypeVar
 import msgspec
 
 from features.contracts.clock import Clock
+from features.contracts.database import Database
 from features.contracts.errors import UserMustAct
 from features.contracts.sessions import SessionEntry, SessionHeader, SessionLines, SessionSummary, TransactionWork
 from features.sessions.codec import encode, well_formed
@@ -36,15 +37,21 @@ class JsonlSessionStore:
     """Implements ``SessionStore`` over files; what is appended is on the disk, and pi reads it.
 
     A session that was loaded or written is held against other programs until the store is closed, or until 32 others were used since.
-    Lists, summaries and lines hold nothing. ``where`` says which files there are; make it with ``in_folder`` or ``on_file``.
+    Lists, summaries and lines hold nothing. Make it with ``in_folder`` or ``on_file``; ``warnings`` say what was amiss in that file.
+
+    Args:
+        where: says which files there are.
+        books: where the work that comes with an append is done, right after the entries are on the disk. Without it such work is refused.
 
     Raises, from every call that reads or writes a session:
         UserMustAct: another program has the file, or it holds no session.
         OperatorMustAct: the disk will not take it; nothing was written then.
     """
 
-    def __init__(self, where: SessionPlaces, *, clock: Clock, ids: Callable[[], str]) -> None:
+    def __init__(self, where: SessionPlaces, *, clock: Clock, ids: Callable[[], str], books: Database | None = None) -> None:
+        self.warnings: tuple[str, ...] = ()
         self._where = where
+        self._books = books
         self._clock = clock
         self._ids = ids
         self._held: OrderedDict[str, SessionFile] = OrderedDict()
@@ -57,7 +64,7 @@ class JsonlSessionStore:
         return cls(FolderPlaces(folder), clock=clock, ids=ids)
 
     @classmethod
-    def on_file(cls, path: Path, scope: str, *, cwd: str, clock: Clock, ids: Callable[[], str]) -> Self:
+    def on_file(cls, path: Path, scope: str, *, cwd: str, clock: Clock, ids: Callable[[], str], books: Database | None = None) -> Self:
         """One file as the current session of ``scope``, made if it is not there; sessions that begin meanwhile lie beside it.
 
         Raises:
@@ -68,7 +75,8 @@ class JsonlSessionStore:
             header = SessionHeader(version=_VERSION, id=ids(), timestamp=timestamp, cwd=cwd)
             create_session_file(path, SessionLines(header=encode(header), entries=[], leaf=None), over_empty=True)
         file = SessionFile.open(path, ids=ids, timestamp=timestamp)
-        store = cls(FilePlaces(path, scope, file.header.id), clock=clock, ids=ids)
+        store = cls(FilePlaces(path, scope, file.header.id), clock=clock, ids=ids, books=books)
+        store.warnings = file.warnings
         store._held[file.header.id] = file
         return store
 
@@ -84,11 +92,6 @@ class JsonlSessionStore:
             while self._held:
                 self._held.popitem()[1].close()
 
-    def warnings(self, session_id: str) -> Sequence[str]:
-        """What a person should know of the file of a session that is held: what of it was damaged or of an older version."""
-        file = self._held.get(session_id)
-        return () if file is None else file.warnings
-
     async def create(self, scope: str, header: SessionHeader, *, make_current: bool = True) -> None:
         lines = SessionLines(header=encode(well_formed(header)), entries=[], leaf=None)
 
@@ -102,9 +105,11 @@ class JsonlSessionStore:
     async def append(
         self, session_id: str, entries: Sequence[SessionEntry], *, leaf: str | None, also: TransactionWork | None = None
     ) -> None:
-        if also is not None:
+        if also is not None and self._books is None:
             raise ValueError("a store of files has no transaction that other work could join")
         await self._do(lambda: self._file(session_id).append(entries, leaf))
+        if also is not None and self._books is not None:
+            await self._books.write(also)
 
     async def set_leaf(self, session_id: str, leaf: str | None) -> None:
         await self._do(lambda: self._file(session_id).append((), leaf))

@@ -22,13 +22,14 @@ from features.contracts.sessions import (
     SessionStore,
     ThinkingLevelChangeEntry,
     TransactionWork,
+    TreeNode,
 )
 from features.sessions.codec import well_formed
 from features.sessions.context import BranchContext
 from features.sessions.entry_ids import fresh_entry_id
 from features.sessions.fork import forked_lines
 from features.sessions.timestamps import iso_text
-from features.sessions.tree import EntryTree, TreeNode
+from features.sessions.tree import EntryTree
 
 __all__ = ["SessionManager"]
 
@@ -191,41 +192,6 @@ class SessionManager:
             if self._name != name:
                 await self._append([SessionInfoEntry(name=name, **self._place())])
 
-    def newest_first(self) -> Iterator[SessionEntry]:
-        """The present branch from its end, without looking further than it is read."""
-        seen: set[str] = set()
-        entry_id = self._leaf_id
-        while entry_id is not None and entry_id not in seen and entry_id in self._tree:
-            seen.add(entry_id)
-            yield self._tree[entry_id]
-            entry_id = self._tree[entry_id].parent_id
-
-    async def compact(
-        self, summary: str, *, first_kept_entry_id: str, tokens_before: int, since: str, details: Any = None, from_hook: bool = False
-    ) -> CompactionEntry:
-        """Let a summary stand for what is before ``first_kept_entry_id``.
-
-        Args:
-            since: the leaf for which it was written; what has been appended after it stays.
-
-        Raises:
-            ValueError: the session has gone to another branch meanwhile.
-        """
-        async with self._changing:
-            ids = {entry.id for entry in self.newest_first()}
-            if since not in ids or first_kept_entry_id not in ids:
-                raise ValueError("the summary was written for another branch")
-            entry = CompactionEntry(
-                summary=summary,
-                first_kept_entry_id=first_kept_entry_id,
-                tokens_before=tokens_before,
-                details=details,
-                from_hook=from_hook,
-                **self._place(),
-            )
-            await self._append([entry])
-            return entry
-
     async def add_custom(self, custom_type: str, data: Any) -> str:
         """Store an entry that the model never reads; gives its id."""
         async with self._changing:
@@ -262,10 +228,10 @@ class SessionManager:
     async def fork(self, scope: str, entry_id: str | None) -> str:
         """Make a session of its own out of the branch that ends in ``entry_id``, with the names of its entries; gives the session's id.
 
-        It is stored and nobody's current one. None forks from before the first entry.
+        It is stored in ``scope`` and is not the current one there. None forks from before the first entry.
 
         Raises:
-            KeyError: there is no such entry.
+            KeyError: there is no such entry, or the session has been deleted.
         """
         header = SessionHeader(
             version=_FORMAT_VERSION, id=self._ids(), timestamp=iso_text(self._clock.now()), cwd=self.header.cwd, parent_session=self.id
@@ -275,6 +241,41 @@ class SessionManager:
             lines = await self._store.lines(self.id)
             await self._store.take_in(scope, header.id, forked_lines(well_formed(header), path, lines, self.labels, ids=self._ids))
         return header.id
+
+    def newest_first(self) -> Iterator[SessionEntry]:
+        """The present branch from its end, without looking further than it is read."""
+        seen: set[str] = set()
+        entry_id = self._leaf_id
+        while entry_id is not None and entry_id not in seen and entry_id in self._tree:
+            seen.add(entry_id)
+            yield self._tree[entry_id]
+            entry_id = self._tree[entry_id].parent_id
+
+    async def compact(
+        self, summary: str, *, first_kept_entry_id: str, tokens_before: int, since: str, details: Any = None, from_hook: bool = False
+    ) -> CompactionEntry:
+        """Let a summary stand for what is before ``first_kept_entry_id``.
+
+        Args:
+            since: the leaf for which it was written; what has been appended after it stays.
+
+        Raises:
+            ValueError: the session has gone to another branch meanwhile.
+        """
+        async with self._changing:
+            ids = {entry.id for entry in self.newest_first()}
+            if since not in ids or first_kept_entry_id not in ids:
+                raise ValueError("the summary was written for another branch")
+            entry = CompactionEntry(
+                summary=summary,
+                first_kept_entry_id=first_kept_entry_id,
+                tokens_before=tokens_before,
+                details=details,
+                from_hook=from_hook,
+                **self._place(),
+            )
+            await self._append([entry])
+            return entry
 
     async def branch_to(self, entry_id: str | None) -> None:
         """Go on from ``entry_id``, None from before the first entry. What came after it stays in the tree.

@@ -126,7 +126,10 @@ def create_session_file(path: Path, lines: SessionLines, *, over_empty: bool = F
     """
     if over_empty and path.exists() and path.stat().st_size:
         raise FileExistsError(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OperatorMustAct(f"{path.parent} cannot be made: {error.strerror}. Make what is above it writable.") from None
     draft = _draft(path, _bytes_of(lines.header, _with_leaf(lines)))
     try:
         if over_empty:

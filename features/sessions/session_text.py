@@ -214,7 +214,7 @@ class _Reading:
     def _report(self) -> None:
         if self._bad:
             named = ", ".join(map(str, self._bad[:_NAMED_LINES])) + (", ..." if len(self._bad) > _NAMED_LINES else "")
-            self._warnings.append(f"{many(len(self._bad), 'line', 'lines')} could not be read and are left out: {named}.")
+            self._warnings.append(f"{many(len(self._bad), 'line', 'lines')} could not be read, left out: {named}.")
         if self._nameless:
             self._warnings.append(f"{many(self._nameless, 'entry', 'entries')} had no id or parent and got one.")
         if self._duplicates:

@@ -4,12 +4,10 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
-
-import msgspec
 
 from features.contracts.clock import Clock
 from features.contracts.errors import RetryLater
+from features.contracts.session_transfer import CheckedSession, ExportedSession, ExportFormat, ImportedSession
 from features.contracts.sessions import CompactionEntry, SessionEntry, SessionInfoEntry, SessionLines, SessionStore
 from features.sessions.codec import decode_entry, decode_header, encode
 from features.sessions.html_page import html_page
@@ -21,40 +19,12 @@ from features.sessions.session_text import read_session_text
 from features.sessions.timestamps import iso_text
 from features.sessions.tree import EntryTree, parents_in_circles
 
-__all__ = ["CheckedSession", "ExportFormat", "ExportedSession", "ImportedSession", "SessionTransfer"]
-
-ExportFormat = Literal["jsonl", "html", "md"]
+__all__ = ["SessionTransfer"]
 
 _SUFFIXES: dict[ExportFormat, str] = {"jsonl": ".jsonl", "html": ".html", "md": ".md"}
 _SANE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{3,79}")
 _NAME_CHARS = re.compile(r"[^A-Za-z0-9 _-]+")
 _LONGEST_NAME = 60
-
-
-class ImportedSession(msgspec.Struct, frozen=True, kw_only=True):
-    """``warnings`` say for a person what was damaged, changed or left out."""
-
-    id: str
-    entries: int
-    warnings: list[str]
-
-
-class ExportedSession(msgspec.Struct, frozen=True, kw_only=True):
-    """``name`` is a file's name."""
-
-    name: str
-    data: bytes
-
-
-class CheckedSession(msgspec.Struct, frozen=True, kw_only=True):
-    """``problems`` say for a person what is wrong, ``remarks`` what is odd and harms nothing. ``original`` is where what was there before a
-    repair is kept, None where nothing was repaired.
-    """
-
-    id: str
-    problems: list[str]
-    remarks: list[str]
-    original: str | None = None
 
 
 class SessionTransfer:

@@ -4,17 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from features.contracts.sessions import CompactionEntry, LabelEntry, SessionEntry
+from features.contracts.sessions import CompactionEntry, LabelEntry, SessionEntry, TreeNode
 
-__all__ = ["EntryTree", "TreeNode", "joined_over", "parents_in_circles"]
-
-
-class TreeNode(msgspec.Struct, kw_only=True):
-    """An entry and what followed it, in the order it came; ``label`` is its name, None where it has none."""
-
-    entry: SessionEntry
-    label: str | None
-    children: "list[TreeNode]"
+__all__ = ["EntryTree", "joined_over", "parents_in_circles"]
 
 
 class EntryTree:

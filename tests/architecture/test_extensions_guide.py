@@ -32,7 +32,7 @@ def names(cell: str) -> list[str]:
 
 
 def parts(event: type[ExtensionEvent]) -> tuple[list[str], list[str]]:
-    """The fields that an event sets for itself, and its methods."""
+    """The fields that an event sets for itself, properties among them, and its methods."""
     (definition,) = ast.parse(inspect.getsource(event)).body
     assert isinstance(definition, ast.ClassDef)
     functions = [node for node in definition.body if isinstance(node, ast.FunctionDef)]
@@ -44,8 +44,10 @@ def parts(event: type[ExtensionEvent]) -> tuple[list[str], list[str]]:
         if isinstance(node, ast.Assign | ast.AnnAssign)
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
     ]
-    fields = [target.attr for target in targets if isinstance(target, ast.Attribute)]
-    return fields, [function.name for function in functions if function.name != "__init__"]
+    properties = [function.name for function in functions if function.decorator_list]
+    attributes = [target.attr for target in targets if isinstance(target, ast.Attribute)]
+    fields = [name.removeprefix("_") for name in attributes if not name.startswith("_") or name[1:] in properties]
+    return fields, [function.name for function in functions if function.name not in ("__init__", *properties)]
 
 
 def test_the_guide_has_every_event_as_it_is() -> None:

@@ -15,8 +15,6 @@ from tests.e2e.rig import configured, running, with_anthropic
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.script import Call, Reply
 
-in_chats = pytest.mark.skipif(find_spec("bot.conversations.extension_desk") is None, reason="chats do not know commands of extensions yet")
-
 EXAMPLES = Path(__file__).parents[2] / "examples" / "extensions"
 CONFIG = """
 processes.sandbox = "none"
@@ -87,7 +85,6 @@ async def test_the_permission_gate_holds_back_a_command_that_nobody_allows(tmp_p
     assert not (workspace(tmp_path) / "no").exists()
 
 
-@in_chats
 async def test_the_todo_list_is_the_sessions_own_and_outlives_the_host(tmp_path: Path) -> None:
     """The model writes, the person reads; another session has another list, and going back brings it back."""
     script = [Reply(calls=[Call(name="todo", arguments={"action": "add", "text": "buy milk"})]), Reply(text="Noted.")]
@@ -117,7 +114,6 @@ async def test_the_path_guard_protects_a_file(tmp_path: Path) -> None:
     assert not (workspace(tmp_path) / ".env").exists()
 
 
-@in_chats
 async def test_the_parrot_can_be_chosen_and_answers(tmp_path: Path) -> None:
     """Also after a restart, since the session keeps its model."""
     async with AnthropicServer() as model:
@@ -144,7 +140,6 @@ async def test_the_custom_compaction_is_taken(tmp_path: Path) -> None:
         assert "The person said: plan the trip to Rome" in json.dumps(model.request)
 
 
-@in_chats
 async def test_what_is_loaded_again_is_at_work_at_once(tmp_path: Path) -> None:
     """Without a restart, in the chat where it was asked for."""
     (tmp_path / "word.py").write_text(extension("one"))
@@ -156,7 +151,6 @@ async def test_what_is_loaded_again_is_at_work_at_once(tmp_path: Path) -> None:
         assert await says(chat, "/word") == "two"
 
 
-@in_chats
 async def test_what_nobody_trusts_never_runs(tmp_path: Path) -> None:
     """Not even its import; once trusted it works."""
     mark = tmp_path / "mark"

@@ -13,7 +13,7 @@ _FIELDS = {"model", "contents", "systemInstruction", "tools", "toolConfig", "gen
 _GENERATION = {"maxOutputTokens", "thinkingConfig", "temperature", "topP", "topK", "stopSequences", "responseMimeType"}
 _DATA = ("text", "inlineData", "functionCall", "functionResponse", "fileData")
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
-_MAGIC = {"image/png": b"\x89PNG", "image/jpeg": b"\xff\xd8\xff", "image/gif": b"GIF8", "image/webp": b"RIFF"}
+_MAGIC = {"image/png": b"\x89PNG", "image/jpeg": b"\xff\xd8\xff", "image/webp": b"RIFF"}
 _VERSION = re.compile(r"gemini-(\d+)(?:\.(\d+))?")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -10,12 +11,18 @@ from bot.access import ACCESS_MIGRATIONS, Access
 from bot.chat_commands import CommandContext, CommandServices, chat_commands
 from bot.chat_commands.testing import FixedModels, FixedUsage, NotedConversation, NotedExtensions
 from bot.config.chat_sections import AccessSection
+from bot.delivery import DELIVERY_MIGRATIONS
+from bot.delivery.place_log import DatabasePlaceLog
 from bot.settings import SETTINGS_MIGRATIONS, ChatSettings, SettingsStore
+from features.approvals import APPROVAL_MIGRATIONS, ApprovalOptions, Approvals
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, Button, ChannelHealth, Person
 from features.contracts.models import Model
 from features.contracts.testing import FakeClock
+from features.memory import Memory
+from features.skills import SKILL_MIGRATIONS, SkillCatalog
 from tests.bot.memory_database import MemoryDatabase
+from workspaces import Workspaces
 
 OWNER = Person(id="telegram:1", name="Anna")
 GUEST = Person(id="telegram:2", name="Bert")
@@ -62,8 +69,8 @@ class Chat:
 
 
 @pytest.fixture
-async def chat() -> AsyncIterator[Chat]:
-    database = MemoryDatabase(SETTINGS_MIGRATIONS, ACCESS_MIGRATIONS)
+async def chat(tmp_path: Path) -> AsyncIterator[Chat]:
+    database = MemoryDatabase(SETTINGS_MIGRATIONS, ACCESS_MIGRATIONS, DELIVERY_MIGRATIONS, SKILL_MIGRATIONS, APPROVAL_MIGRATIONS)
     clock = FakeClock()
     access = Access(AccessSection(owners=(OWNER.id,)), database, clock, Random(1))
     await access.load()
@@ -73,14 +80,26 @@ async def chat() -> AsyncIterator[Chat]:
     models, usage = FixedModels(list(MODELS)), FixedUsage()
     health: dict[str, ChannelHealth] = {}
     desk = NotedExtensions()
+    registry = CommandRegistry(chat_commands())
+    workspaces = Workspaces(tmp_path / "workspaces")
     services = CommandServices(
         models=models,
         settings=SettingsStore(database, defaults),
         usage=usage,
         access=access,
         extensions=desk,
+        approvals=Approvals(ApprovalOptions(tools={"bash": "ask", "write": "deny"}, allow_commands=("git status",)), database, clock),
         channels_health=lambda: health,
-        registry=CommandRegistry(chat_commands()),
+        skills=SkillCatalog(
+            database, clock, host_folder=tmp_path, folder=workspaces.folder, taken=[command.name for command in registry.menu()]
+        ),
+        memory=Memory(
+            DatabasePlaceLog(database),
+            folder=workspaces.folder,
+            host_file=tmp_path / "MEMORY.md",
+            is_owners=lambda place: access.is_owner(str(place)),
+        ),
+        registry=registry,
         clock=clock,
     )
     yield Chat(services=services, models=models, usage=usage, clock=clock, health=health, desk=desk)

@@ -67,9 +67,12 @@ async def test_delete_asks_first(chat: Chat) -> None:
     """It cannot be undone."""
     assert await chat.says("/delete ab-2") == "Delete \\*what\\* is new (4 messages) for good?"
     assert chat.conversation.deeds == []
-    assert chat.buttons == {"Delete": "/delete ab-2 yes"}
+    assert chat.buttons == {"Delete": "/delete ab-2 yes", "Keep": "/delete ab-2 no"}
 
-    await chat.presses(chat.conversation.buttons[0])
+    question = list(chat.conversation.buttons)
+    assert await chat.presses(question[1]) == "\\*what\\* is new stays."
+    assert chat.conversation.deeds == []
+    await chat.presses(question[0])
     assert chat.conversation.deeds == [("delete", "ab-2")]
 
 

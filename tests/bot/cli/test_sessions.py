@@ -69,3 +69,78 @@ def test_a_session_is_deleted_after_a_question(pumice: Terminal, stored: None) -
     assert "ab-1" in pumice("sessions", "list")[1]
     assert pumice("sessions", "delete", "ab-1", "--yes")[:2] == (0, "ab-1 is deleted.\n")
     assert "ab-1" not in pumice("sessions", "list")[1]
+
+
+LINES = (
+    '{"type":"session","version":3,"id":"pi-session","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/","theirs":1.0}',
+    '{"type":"message","id":"a","parentId":null,"timestamp":"","message":{"role":"user","content":"hello \\ud83d","timestamp":1.0}}',
+    '{"type":"novelty","id":"b","parentId":"a","timestamp":""}',
+)
+
+
+def test_a_session_file_is_imported_and_exported_to_the_same_bytes(pumice: Terminal, tmp_path: Path) -> None:
+    """Whatever other programs wrote into it. A second time it is a copy of its own."""
+    file = tmp_path / "talk.jsonl"
+    file.write_text("".join(f"{line}\n" for line in LINES))
+    status, out, err = pumice("sessions", "import", str(file), "--chat", "web:main")
+    assert (status, out) == (0, "pi-session\n")
+    assert "pumice: warning:" in err
+    assert "1 entry of a kind or form that is not known here" in err
+
+    assert pumice("sessions", "export", "pi-s")[1] == file.read_text()
+    assert pumice("sessions", "export", "pi-session", "back.jsonl")[0] == 0
+    assert Path("back.jsonl").read_bytes() == file.read_bytes()
+    assert "pi-session  web:main  hello" in pumice("sessions", "list")[1]
+    (copy,) = json.loads(pumice("sessions", "import", str(file), "--json")[1])
+    assert copy["id"] != "pi-session"
+    assert pumice("sessions", "export", copy["id"])[1] == file.read_text()
+
+
+def test_a_session_is_exported_for_people(pumice: Terminal, stored: None, tmp_path: Path) -> None:
+    """The name of the file says how; what is there is not written over unasked."""
+    assert pumice("sessions", "export", "ab-1", "talk.html")[0] == 0
+    assert "<div class=said>hello</div>" in Path("talk.html").read_text()
+    assert "## person" in pumice("sessions", "export", "ab-1", "--format", "md")[1]
+    Path("talk.html").write_text("mine")
+    status, _, err = pumice("sessions", "export", "ab-1", "talk.html")
+    assert (status, err) == (1, "pumice: error: talk.html is there already. Choose another name, or say --force.\n")
+    assert Path("talk.html").read_text() == "mine"
+    assert pumice("sessions", "export", "ab-1", "talk.html", "--force")[0] == 0
+    assert pumice("sessions", "export", "ab-1", "nowhere/talk.md")[0] == 1
+
+
+def test_what_is_no_session_is_not_imported_and_the_others_are(pumice: Terminal, tmp_path: Path) -> None:
+    """One line for each file, and a failure in the end."""
+    (tmp_path / "notes.txt").write_text("hello\n")
+    (tmp_path / "talk.jsonl").write_text("\n".join(LINES[:2]))
+    status, out, err = pumice("sessions", "import", "notes.txt", "gone.jsonl", "talk.jsonl")
+
+    assert (status, out) == (1, "pi-session\n")
+    assert "pumice: error: notes.txt: this is no session file" in err
+    assert "pumice: error: gone.jsonl cannot be read: No such file or directory." in err
+    assert pumice("sessions", "import", "talk.jsonl", "--chat", "nonsense")[0] == 2
+
+
+def test_damage_is_found_repaired_and_kept(pumice: Terminal, stored: None, tmp_path: Path) -> None:
+    """What was there before stays as a file; a sound session is left alone."""
+
+    async def damage() -> None:
+        async with open_database(load_config(None, {}, tmp_path)) as database:
+            sql = "INSERT INTO entries VALUES ('ab-1', 1, 'e2', 'e1', '{torn')"
+            await database.write(lambda transaction: transaction.execute(sql))
+            await database.write(
+                lambda transaction: transaction.execute("UPDATE sessions SET entry_count = 2, leaf = 'e2' WHERE id = 'ab-1'")
+            )
+
+    assert "ab-1  sound" in pumice("sessions", "check")[1]
+    asyncio.run(damage())
+    status, out, err = pumice("sessions", "check", "ab-1", "--dry-run")
+    assert status == 1
+    assert "damaged" in out
+    assert "Repair them" in err
+
+    (found,) = json.loads(pumice("sessions", "check", "ab-1", "--json")[1])
+    assert found["problems"] == ["1 entry cannot be read"]
+    assert "{torn" in Path(found["original"]).read_text()
+    assert "ab-1  sound" in pumice("sessions", "check", "ab-1")[1]
+    assert "hello" in pumice("sessions", "show", "ab-1")[1]

@@ -90,3 +90,15 @@ async def test_commands_need_no_secret_of_the_host(pumice: Terminal, host: Memor
     assert "telegram:66" in host.members
     assert (await asyncio.to_thread(pumice, "sessions", "list"))[0] == 0
     assert (await asyncio.to_thread(pumice, "send", "web:main", "hello"))[0] == 0
+
+
+async def test_sessions_are_imported_exported_and_checked_in_the_host(pumice: Terminal, host: MemoryHost, tmp_path: Path) -> None:
+    """The bytes are the same on both ways."""
+    file = tmp_path / "talk.jsonl"
+    file.write_text('{"type":"session","version":3,"id":"pi-session","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/","theirs":1.0}\n')
+
+    assert await asyncio.to_thread(pumice, "sessions", "import", str(file), "--chat", "web:main") == (0, "pi-session\n", "")
+    assert (await asyncio.to_thread(pumice, "sessions", "export", "pi-session"))[1] == file.read_text()
+    assert "pi-session  sound" in (await asyncio.to_thread(pumice, "sessions", "check"))[1]
+    status, _, err = await asyncio.to_thread(pumice, "sessions", "import", str(file), "--chat", "slack:T/C")
+    assert (status, "not enabled" in err) == (1, True)

@@ -92,6 +92,12 @@ def load(tmp_path: Path, text: str) -> Config:
         ("[[hooks]]\nevent = 'xyz'\ncommand = ['a']", "hooks[0].event is 'xyz', and there is no such event. Use one of: session_start,"),
         ("[[hooks]]\nevent = 'agent_end'\ncommand = ['a']\ntimeout_s = 0", "hooks[0].timeout_s is 0; it must be above 0 and at most 600."),
         ("[[hooks]]\nevent = 'agent_end'\nurl = 'ftp://a'", "hooks[0].url is 'ftp://a'; it must be an address"),
+        ("voice.transcribe = 'x/y'\nvoice.command = ['hear']", "voice has both transcribe and command. Keep one."),
+        ("voice.transcribe = 'whisper-1'", "voice.transcribe is 'whisper-1'; write it as provider/model"),
+        (
+            "voice.transcribe = 'anthropic/x'\n[providers.anthropic]\napi_key = 'env:KEY'",
+            "voice.transcribe is 'anthropic/x', whose provider is of the kind 'anthropic'.",
+        ),
         ("[webhooks.a]\nsecret = 'env:KEY'\nchat = '12345'\nprompt = 'x'", "webhooks.a.chat: '12345' is no chat address;"),
         ("[language_servers.a]\ncommand = []\nextensions = ['.py']", "language_servers.a.command is empty."),
     ],

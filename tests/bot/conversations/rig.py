@@ -16,13 +16,16 @@ from bot.conversations.services import ConversationServices
 from bot.conversations.session_seat import SessionOpener
 from bot.conversations.spending import PlaceSpending
 from bot.delivery import Inbox, Outbox, StoredMessage
+from bot.delivery.place_log import DatabasePlaceLog
 from bot.migrations import all_migrations
 from bot.place_extensions import PlaceExtensions
+from bot.questions import Questions
 from bot.settings import ChatSettings, SettingsStore
 from bot.testing import LoopbackChannel, LoopbackChat
 from channels.web import UploadStore
 from features.agent import AgentSessionFactory
 from features.agent.testing import SCRIPTED_MODEL, FunctionTool, ScriptedModels, ScriptedProvider
+from features.approvals import ApprovalOptions, Approvals
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, InboundMessage, Person
 from features.contracts.database import Row
@@ -31,8 +34,10 @@ from features.contracts.messages import UserMessage, message_text
 from features.contracts.models import Model
 from features.contracts.testing import FakeClock, sequential_ids
 from features.extensions import ExtensionCatalogue, ExtensionChoices, ExtensionLoader
+from features.memory import Memory
 from features.processes import SecretRedactor
-from features.sessions import DatabaseSessionStore
+from features.sessions import DatabaseSessionStore, SessionTransfer
+from features.skills import SkillCatalog
 from features.storage import Database
 from features.system_prompt import SystemPromptBuilder
 from features.tools import ToolRegistry
@@ -54,6 +59,7 @@ class Rig:
     def __init__(self, database: Database, folder: Path, provider: ScriptedProvider, clock: FakeClock, settings: dict[str, Any]) -> None:
         ids = _ids
         fallbacks, budget, compaction = settings.pop("fallbacks", ()), settings.pop("budget", 0.0), settings.pop("compaction", None)
+        approvals = settings.pop("approvals", None)
         self.clock = clock
         self.database = database
         self.provider = provider
@@ -69,8 +75,9 @@ class Rig:
         models = ScriptedModels(provider, SEEING)
         self.outbox = Outbox(
             database, channels, clock=clock, ids=ids, random=Random(1),
-            redact=str, refused=self._refused, delivered=lambda delivery: None,
+            redact=str, refused=self._refused, delivered=lambda delivery: None, changed=lambda delivery: None,
         )  # fmt: skip
+        self.questions = Questions(database, self.outbox, clock=clock, ids=ids)
         self.access = Access(AccessSection(mode="open", confirm_open=True, owners=("loop:1",)), database, clock, Random(1))
         self.inbox = Inbox(database, self.access, clock=clock, ids=ids, hand_over=self._hand_over, refused=_nothing)
         workspaces = Workspaces(folder / "workspaces")
@@ -78,9 +85,14 @@ class Rig:
         usage = UsageLedger(database, clock)
         catalogue = ExtensionCatalogue(ExtensionLoader(), ExtensionChoices(database, clock), entry_points=False)
         self.extensions = PlaceExtensions(catalogue, workspaces, may_have_own=lambda place: True)
+        self.skills = SkillCatalog(
+            database, clock, host_folder=folder, folder=workspaces.folder, taken=[command.name for command in registry.menu()]
+        )
+        memory = Memory(DatabasePlaceLog(database), folder=workspaces.folder, host_file=None, is_owners=lambda place: False)
+        self.approvals = Approvals(approvals or ApprovalOptions(), database, clock)
         command_services = CommandServices(
             models=_Models(models), settings=self.settings, usage=usage, access=self.access, extensions=self.extensions,
-            channels_health=dict, registry=registry, clock=clock,
+            skills=self.skills, memory=memory, approvals=self.approvals, channels_health=dict, registry=registry, clock=clock,
         )  # fmt: skip
 
         def context(conversation: Conversation, sender: Person, owner: bool, group: bool) -> CommandContext:
@@ -94,6 +106,7 @@ class Rig:
             ConversationServices(
                 inbox=self.inbox,
                 outbox=self.outbox,
+                questions=self.questions,
                 settings=self.settings,
                 opener=SessionOpener(
                     factory,
@@ -101,15 +114,20 @@ class Rig:
                     self.settings,
                     workspaces,
                     clock=clock,
-                    tools=lambda send: ToolRegistry([self.tool]),
+                    tools=lambda place, send: ToolRegistry([self.tool]),
+                    skills=self.skills,
+                    memory=memory,
                     post=self.outbox.post,
                     extensions=self.extensions,
+                    built_in=[self.approvals.extension()],
                     spending=lambda place, zone: PlaceSpending(usage, place, zone, clock=clock, budget_usd=budget),
                 ),
+                transfer=SessionTransfer(self.store, originals=folder / "damaged", clock=clock, ids=ids),
                 channels=channels,
                 attachments=Attachments(workspaces, UploadStore(folder / "uploads"), clock),
                 commands=registry,
                 context=context,
+                skills=self.skills,
                 usage=usage,
                 publish=lambda address, event: self.events.append((address, event)),
                 clock=clock,
@@ -126,7 +144,9 @@ class Rig:
         return self.conversations.get(Address("loop", name))
 
     async def start(self) -> None:
-        await self.conversations.recover(await self.outbox.recover())
+        cut = await self.outbox.recover()
+        await self.questions.recover()
+        await self.conversations.recover(cut)
         self._listening = asyncio.ensure_future(self.channel.run(self.inbox))
 
     async def crash(self) -> None:
@@ -135,6 +155,7 @@ class Rig:
             self._listening.cancel()
             await asyncio.gather(self._listening, return_exceptions=True)
         await self.conversations.close()
+        await self.questions.close()
         await self.outbox.close()
         await self.inbox.close()
 

@@ -139,7 +139,7 @@ async def test_new_during_a_run_stops_it_and_its_late_output_stays_behind(tmp_pa
 
         assert (await rig.chat().answer()).text == "fresh"
         assert rig.prompts(1) == ["new question"]
-        sessions = await rig.conversation().list_sessions()
+        sessions = await rig.conversation().moves.list()
         assert sorted(session.message_count for session in sessions) == [2, 2]
 
 
@@ -166,11 +166,11 @@ async def test_a_session_too_old_to_be_listed_can_be_deleted_by_its_whole_id(tmp
         await rig.store.create(scope, header("the-oldest", timestamp="2020-01-01T00:00:00Z"), make_current=False)
         await rig.store.create("loop:2", header("of-another"), make_current=False)
         await asyncio.gather(*(rig.store.create(scope, header(f"newer-{number}"), make_current=False) for number in range(1000)))
-        await rig.conversation().delete_session("the-oldest")
+        await rig.conversation().moves.delete("the-oldest")
 
         assert await rig.store.summary("the-oldest") is None
         with pytest.raises(UserMustAct):
-            await rig.conversation().delete_session("of-another")
+            await rig.conversation().moves.delete("of-another")
 
 
 async def test_a_session_comes_back_and_one_can_be_deleted(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ async def test_old_commands_are_not_carried_out_but_named(tmp_path: Path) -> Non
         assert "/new" in said
         await rig.idle()
         assert sorted(await rig.inbox_states()) == ["answered", "skipped", "skipped"]
-        assert len(await rig.conversation().list_sessions()) == 1
+        assert len(await rig.conversation().moves.list()) == 1
 
 
 async def test_a_button_is_a_command_of_whoever_pressed(tmp_path: Path) -> None:
@@ -325,4 +325,4 @@ async def test_an_edit_never_becomes_a_command(tmp_path: Path) -> None:
         rig.chat().edits(message, "/new")
 
         assert "no command" in (await rig.chat().answer()).text
-        assert len(await rig.conversation().list_sessions()) == 1
+        assert len(await rig.conversation().moves.list()) == 1

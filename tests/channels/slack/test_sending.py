@@ -7,7 +7,7 @@ import pytest
 from channels.slack import SlackChannel
 from features.contracts.chat import Button, DeliveryRefused, DeliveryUncertain, OutboundFile
 from features.contracts.errors import RetryLater
-from tests.channels.slack.rig import CHANNEL, DM, ROOM, Progress, channel_of, send, thread_of
+from tests.channels.slack.rig import CHANNEL, DIRECT, DM, ROOM, Progress, channel_of, send, thread_of
 from tests.servers.slack import Fault, SlackServer
 
 BUTTONS = ((Button(label="Go", command="/go to <@U1>"), Button(label="Stay", command="/stay")),)
@@ -218,3 +218,28 @@ async def test_an_empty_text_is_no_call(slack: SlackServer, channel: SlackChanne
     await send(channel, " \n\x00 ")
 
     assert slack.calls == []
+
+
+async def test_buttons_are_taken_off_and_the_message_says_how_it_ended(slack: SlackServer, channel: SlackChannel) -> None:
+    """Slack was away for a moment; what has several messages ends in the last."""
+    progress = await send(channel, "Shall I?", buttons=BUTTONS)
+    slack.fail("chat.update", Fault(error="service_unavailable", status=503))
+    assert await channel.close_buttons(DIRECT, progress.refs[-1], "Shall I?\n\nAnswered: *Go*")
+    (shown,) = slack.messages(DM)
+    assert (shown.blocks, shown.buttons) == ([{"type": "markdown", "text": "Shall I?\n\nAnswered: *Go*"}], [])
+
+    text = "word " * 3000
+    progress = await send(channel, text, to=CHANNEL, buttons=BUTTONS)
+    assert await channel.close_buttons(CHANNEL, progress.refs[-1], f"{text}\n\nAnswered.")
+    assert [bool(each.buttons) for each in slack.messages(ROOM)] == [False] * len(progress.refs)
+    assert slack.texts(ROOM)[-1].endswith("Answered.")
+
+
+async def test_what_cannot_be_edited_is_told_apart(slack: SlackServer, channel: SlackChannel) -> None:
+    """It then has to be said; a message that somebody deleted needs nothing."""
+    progress = await send(channel, "Shall I?", buttons=BUTTONS)
+    slack.fail("chat.update", Fault(error="is_archived"))
+    assert not await channel.close_buttons(DIRECT, progress.refs[-1], "over")
+    slack.delete(DM, progress.refs[-1] or "")
+    assert await channel.close_buttons(DIRECT, progress.refs[-1], "over")
+    assert not await channel.close_buttons(DIRECT, None, "over")

@@ -1,9 +1,7 @@
 """Claude Code through its SDK, against a program that speaks its protocol."""
 
 import asyncio
-import json
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -17,46 +15,16 @@ from features.contracts.stream import TextDelta
 from features.models import ModelRegistry, ProviderConfig
 from features.models.sse import StreamLimits
 from tests.environment import needs_package
+from tests.features.models.claude import FakeClaude
 from tests.features.models.rig import BASH, IMAGE, Outcome, Rig, assistant, call, result, tool_call, user
-from tests.servers import claude_cli
 
 pytestmark = needs_package("claude_agent_sdk", "claude-code")
 SONNET = "claude/claude-sonnet-5-5"
 
 
-class FakeClaude:
-    """A program in a folder, and what became of it."""
-
-    def __init__(self, folder: Path, rig: Rig, *steps: dict[str, Any]) -> None:
-        self.folder = folder
-        self._rig = rig
-        self.program = folder / "claude"
-        self.program.write_text(f'#!/bin/sh\nexec {sys.executable} {claude_cli.__file__} --fake {folder} "$@"\n')
-        self.program.chmod(0o755)
-        (folder / "log.jsonl").touch()
-        self.script(*steps)
-
-    def script(self, *steps: dict[str, Any]) -> None:
-        (self.folder / "script.json").write_text(json.dumps(steps))
-
-    def registry(self, *, limits: StreamLimits | None = None, **fields: Any) -> ModelRegistry:
-        config = ProviderConfig(name="claude", kind="claude-code", command=str(self.program), **fields)
-        return self._rig.registry(config, limits=limits)
-
-    def log(self, kind: str) -> list[dict[str, Any]]:
-        entries = [json.loads(line) for line in (self.folder / "log.jsonl").read_text().splitlines()]
-        return [entry for entry in entries if entry["kind"] == kind]
-
-    def running(self) -> set[int]:
-        """The processes that were started and are still there."""
-        return {entry["pid"] for entry in self.log("start") if Path(f"/proc/{entry['pid']}/cmdline").exists() and _alive(entry["pid"])}
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
+def registry_of(rig: Rig, claude: FakeClaude, *, limits: StreamLimits | None = None, **fields: Any) -> ModelRegistry:
+    config = ProviderConfig(name="claude", kind="claude-code", command=str(claude.program), **fields)
+    return rig.registry(config, limits=limits)
 
 
 async def gone(claude: FakeClaude, *pids: int) -> None:
@@ -71,8 +39,8 @@ async def ask(registry: ModelRegistry, messages: Sequence[Message] | str, *, ses
 
 async def test_text_and_thinking_stream_and_the_usage_is_counted(tmp_path: Path, rig: Rig) -> None:
     """The very events of the model come through."""
-    claude = FakeClaude(tmp_path, rig, {"thinking": "Hm.", "text": "The answer is a longer text.", "cache_read": 4})
-    outcome = await ask(claude.registry(api_key="sk-ant-api-key-123"), "hi", thinking="high")
+    claude = FakeClaude(tmp_path, {"thinking": "Hm.", "text": "The answer is a longer text.", "cache_read": 4})
+    outcome = await ask(registry_of(rig, claude, api_key="sk-ant-api-key-123"), "hi", thinking="high")
 
     assert outcome.text == "The answer is a longer text."
     assert outcome.kinds.count("text_delta") == 2
@@ -85,16 +53,16 @@ async def test_text_and_thinking_stream_and_the_usage_is_counted(tmp_path: Path,
 
 async def test_its_own_login_costs_nothing_by_the_token(tmp_path: Path, rig: Rig) -> None:
     """Without a key it uses the subscription that it was logged in with."""
-    claude = FakeClaude(tmp_path, rig, {"text": "hi"})
+    claude = FakeClaude(tmp_path, {"text": "hi"})
 
-    assert (await ask(claude.registry(), "hi")).done.usage.cost.total == 0
+    assert (await ask(registry_of(rig, claude), "hi")).done.usage.cost.total == 0
 
 
 async def test_the_agents_tools_run_where_the_agent_runs_them(tmp_path: Path, rig: Rig) -> None:
     """A call ends the model call; its result goes on in the same process, which waited for it."""
     calls = [{"name": "bash", "arguments": {"command": "ls"}}, {"name": "bash", "arguments": {"command": "pwd"}}]
-    claude = FakeClaude(tmp_path, rig, {"text": "I look.", "calls": calls}, {"text": "Two files."})
-    registry = claude.registry()
+    claude = FakeClaude(tmp_path, {"text": "I look.", "calls": calls}, {"text": "Two files."})
+    registry = registry_of(rig, claude)
     first = await ask(registry, "what is here?")
     one, two = [block for block in first.done.content if isinstance(block, ToolCall)]
     history: list[Message] = [
@@ -114,8 +82,8 @@ async def test_the_agents_tools_run_where_the_agent_runs_them(tmp_path: Path, ri
 
 async def test_a_failed_tool_is_told_as_failed(tmp_path: Path, rig: Rig) -> None:
     """The model must not take the error for an answer."""
-    claude = FakeClaude(tmp_path, rig, {"calls": [{"name": "bash"}]}, {"text": "Pity."})
-    registry = claude.registry()
+    claude = FakeClaude(tmp_path, {"calls": [{"name": "bash"}]}, {"text": "Pity."})
+    registry = registry_of(rig, claude)
     first = await ask(registry, "go")
     (block,) = first.done.content
     assert isinstance(block, ToolCall)
@@ -126,8 +94,8 @@ async def test_a_failed_tool_is_told_as_failed(tmp_path: Path, rig: Rig) -> None
 
 async def test_the_next_prompt_goes_to_the_same_process_alone(tmp_path: Path, rig: Rig) -> None:
     """What it knows already is not said again."""
-    claude = FakeClaude(tmp_path, rig, {"text": "one"}, {"text": "two"})
-    registry = claude.registry()
+    claude = FakeClaude(tmp_path, {"text": "one"}, {"text": "two"})
+    registry = registry_of(rig, claude)
     first = await ask(registry, "first")
     await ask(registry, [user("first"), first.done, user([TextBlock(text="second"), IMAGE])])
 
@@ -147,8 +115,8 @@ async def test_the_next_prompt_goes_to_the_same_process_alone(tmp_path: Path, ri
 )
 async def test_a_process_that_knows_another_conversation_is_replaced(tmp_path: Path, rig: Rig, history: list[Message]) -> None:
     """The session is the truth, not what a process remembers."""
-    claude = FakeClaude(tmp_path, rig, {"text": "one"}, {"text": "two"})
-    registry = claude.registry()
+    claude = FakeClaude(tmp_path, {"text": "one"}, {"text": "two"})
+    registry = registry_of(rig, claude)
     await ask(registry, "first")
     outcome = await ask(registry, history)
 
@@ -161,9 +129,9 @@ async def test_a_process_that_knows_another_conversation_is_replaced(tmp_path: P
 
 async def test_a_fresh_process_reads_the_whole_conversation(tmp_path: Path, rig: Rig) -> None:
     """After a restart of the host, or with a session that another model began, also in the middle of a round of tools."""
-    claude = FakeClaude(tmp_path, rig, {"text": "so"})
+    claude = FakeClaude(tmp_path, {"text": "so"})
     history: list[Message] = [user("look"), assistant("I do", tool_call("1", command="ls")), result("1", "a.txt", is_error=True)]
-    await ask(claude.registry(), history)
+    await ask(registry_of(rig, claude), history)
 
     (told,) = claude.log("user")
     before, goes_on = (block["text"] for block in told["content"])
@@ -174,8 +142,8 @@ async def test_a_fresh_process_reads_the_whole_conversation(tmp_path: Path, rig:
 
 async def test_a_message_in_the_middle_of_a_round_is_not_lost(tmp_path: Path, rig: Rig) -> None:
     """What a person says while tools run reaches the model, in a fresh process."""
-    claude = FakeClaude(tmp_path, rig, {"calls": [{"name": "bash"}]}, {"text": "ok"})
-    registry = claude.registry()
+    claude = FakeClaude(tmp_path, {"calls": [{"name": "bash"}]}, {"text": "ok"})
+    registry = registry_of(rig, claude)
     first = await ask(registry, "go")
     (block,) = first.done.content
     assert isinstance(block, ToolCall)
@@ -189,8 +157,8 @@ async def test_it_gets_an_environment_of_its_own(tmp_path: Path, rig: Rig, monke
     monkeypatch.setenv("TELEGRAM_BOT_TOKEN", "123:secret")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "the-hosts-own")
     monkeypatch.setenv("LC_TIME", "C")
-    claude = FakeClaude(tmp_path, rig, {"text": "x"})
-    await ask(claude.registry(api_key="sk-ant-test-key", base_url="http://127.0.0.1:1"), "hi", system_prompt="Be kind.")
+    claude = FakeClaude(tmp_path, {"text": "x"})
+    await ask(registry_of(rig, claude, api_key="sk-ant-test-key", base_url="http://127.0.0.1:1"), "hi", system_prompt="Be kind.")
 
     (start,) = claude.log("start")
     environment = start["environment"]
@@ -206,8 +174,8 @@ async def test_it_gets_an_environment_of_its_own(tmp_path: Path, rig: Rig, monke
 
 async def test_the_token_of_a_login_goes_under_its_own_name(tmp_path: Path, rig: Rig) -> None:
     """It is no key of the API."""
-    claude = FakeClaude(tmp_path, rig, {"text": "x"})
-    await ask(claude.registry(api_key="sk-ant-oat01-token"), "hi")
+    claude = FakeClaude(tmp_path, {"text": "x"})
+    await ask(registry_of(rig, claude, api_key="sk-ant-oat01-token"), "hi")
 
     environment = claude.log("start")[0]["environment"]
     assert environment["CLAUDE_CODE_OAUTH_TOKEN"] == "sk-ant-oat01-token"
@@ -227,8 +195,8 @@ async def test_thinking_is_asked_for_in_the_programs_words(
     tmp_path: Path, rig: Rig, model: str, level: ThinkingLevel, flags: list[str]
 ) -> None:
     """As the API takes it for that model."""
-    claude = FakeClaude(tmp_path, rig, {"text": "x"})
-    await call(claude.registry(), f"claude/{model}", thinking=level)
+    claude = FakeClaude(tmp_path, {"text": "x"})
+    await call(registry_of(rig, claude), f"claude/{model}", thinking=level)
 
     argv = claude.log("start")[0]["argv"]
     assert argv[argv.index("--no-session-persistence") + 1 :] == flags
@@ -237,8 +205,8 @@ async def test_thinking_is_asked_for_in_the_programs_words(
 
 async def test_no_more_processes_live_than_allowed(tmp_path: Path, rig: Rig) -> None:
     """The one that has been idle longest makes room; each holds 200 MB."""
-    claude = FakeClaude(tmp_path, rig, *[{"text": "x"}] * 6)
-    registry = claude.registry()
+    claude = FakeClaude(tmp_path, *[{"text": "x"}] * 6)
+    registry = registry_of(rig, claude)
     for number in range(6):
         await ask(registry, "hi", session=f"s{number}")
     started = [entry["pid"] for entry in claude.log("start")]
@@ -251,8 +219,8 @@ async def test_no_more_processes_live_than_allowed(tmp_path: Path, rig: Rig) -> 
 
 async def test_more_calls_than_processes_wait_their_turn(tmp_path: Path, rig: Rig) -> None:
     """None is refused."""
-    claude = FakeClaude(tmp_path, rig, *[{"text": "x"}] * 6)
-    registry = claude.registry()
+    claude = FakeClaude(tmp_path, *[{"text": "x"}] * 6)
+    registry = registry_of(rig, claude)
     outcomes = await asyncio.gather(*(ask(registry, "hi", session=f"s{number}") for number in range(6)))
 
     assert [outcome.text for outcome in outcomes] == ["x"] * 6
@@ -260,8 +228,8 @@ async def test_more_calls_than_processes_wait_their_turn(tmp_path: Path, rig: Ri
 
 async def test_an_idle_process_ends_after_a_while(tmp_path: Path, rig: Rig) -> None:
     """A chat that rests costs no memory."""
-    claude = FakeClaude(tmp_path, rig, {"text": "x"})
-    await ask(claude.registry(), "hi")
+    claude = FakeClaude(tmp_path, {"text": "x"})
+    await ask(registry_of(rig, claude), "hi")
     (pid,) = claude.running()
     await rig.clock.advance(301)
 
@@ -270,8 +238,8 @@ async def test_an_idle_process_ends_after_a_while(tmp_path: Path, rig: Rig) -> N
 
 async def test_without_a_session_nothing_lives_on(tmp_path: Path, rig: Rig) -> None:
     """A summary is asked once."""
-    claude = FakeClaude(tmp_path, rig, {"text": "x"})
-    await ask(claude.registry(), "hi", session="")
+    claude = FakeClaude(tmp_path, {"text": "x"})
+    await ask(registry_of(rig, claude), "hi", session="")
 
     await gone(claude, claude.log("start")[0]["pid"])
 
@@ -279,8 +247,8 @@ async def test_without_a_session_nothing_lives_on(tmp_path: Path, rig: Rig) -> N
 @pytest.mark.parametrize("how", ["cancel", "close"])
 async def test_giving_up_ends_the_process_at_once(tmp_path: Path, rig: Rig, how: str) -> None:
     """``/stop`` must stop the meter too; the next call starts afresh."""
-    claude = FakeClaude(tmp_path, rig, {"text": "an answer that does not end", "fault": "stall"}, {"text": "next"})
-    registry = claude.registry()
+    claude = FakeClaude(tmp_path, {"text": "an answer that does not end", "fault": "stall"}, {"text": "next"})
+    registry = registry_of(rig, claude)
     heard = asyncio.Event()
 
     async def listen() -> None:
@@ -322,8 +290,8 @@ async def test_giving_up_ends_the_process_at_once(tmp_path: Path, rig: Rig, how:
 )
 async def test_what_goes_wrong_is_a_failure_of_its_kind(tmp_path: Path, rig: Rig, step: dict[str, Any], kind: str, words: str) -> None:
     """The process does not live on, and the next call works."""
-    claude = FakeClaude(tmp_path, rig, step)
-    registry = claude.registry(limits=StreamLimits(idle_s=0.3))
+    claude = FakeClaude(tmp_path, step)
+    registry = registry_of(rig, claude, limits=StreamLimits(idle_s=0.3))
     outcome = await ask(registry, "hi")
 
     assert outcome.failed.kind == kind
@@ -336,8 +304,8 @@ async def test_what_goes_wrong_is_a_failure_of_its_kind(tmp_path: Path, rig: Rig
 
 async def test_a_cut_answer_is_a_length_stop_and_the_process_ends(tmp_path: Path, rig: Rig) -> None:
     """It would go on by itself, and run what was cut."""
-    claude = FakeClaude(tmp_path, rig, {"text": "a", "calls": [{"name": "bash"}], "stop": "max_tokens"})
-    outcome = await ask(claude.registry(), "hi")
+    claude = FakeClaude(tmp_path, {"text": "a", "calls": [{"name": "bash"}], "stop": "max_tokens"})
+    outcome = await ask(registry_of(rig, claude), "hi")
 
     assert outcome.done.stop_reason == "length"
     await gone(claude, claude.log("start")[0]["pid"])
@@ -345,8 +313,8 @@ async def test_a_cut_answer_is_a_length_stop_and_the_process_ends(tmp_path: Path
 
 async def test_a_pause_of_the_model_is_no_end(tmp_path: Path, rig: Rig) -> None:
     """Both parts are one answer, and both were paid."""
-    claude = FakeClaude(tmp_path, rig, {"text": "first, ", "fault": "pause"}, {"text": "then"})
-    outcome = await ask(claude.registry(), "hi")
+    claude = FakeClaude(tmp_path, {"text": "first, ", "fault": "pause"}, {"text": "then"})
+    outcome = await ask(registry_of(rig, claude), "hi")
 
     assert outcome.text == "first, then"
     assert (outcome.done.usage.input, outcome.done.usage.output) == (20, 10)
@@ -366,8 +334,8 @@ async def test_a_program_that_is_not_there_says_what_to_do(rig: Rig, tmp_path: P
 
 async def test_a_process_that_died_meanwhile_is_replaced(tmp_path: Path, rig: Rig) -> None:
     """Nobody notices but the meter."""
-    claude = FakeClaude(tmp_path, rig, {"text": "one"}, {"text": "two"})
-    registry = claude.registry()
+    claude = FakeClaude(tmp_path, {"text": "one"}, {"text": "two"})
+    registry = registry_of(rig, claude)
     first = await ask(registry, "first")
     (pid,) = claude.running()
     os.kill(pid, 9)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from features.contracts.messages import Message, TextBlock, ThinkingBlock, ToolCall
+from features.contracts.messages import ImageBlock, Message, TextBlock, ThinkingBlock, ToolCall
 from features.contracts.models import Model, ThinkingLevel
 from features.models import ProviderConfig
 from tests.features.models.rig import BASH, IMAGE, Rig, assistant, call, result, tool_call, user
@@ -110,6 +110,18 @@ async def test_images_of_tool_results_stand_where_the_model_reads_them(rig: Rig,
         await call(rig.google(server), f"google/{model}", history, tools=[BASH])
 
     assert len(parts(server)) == turns
+
+
+async def test_an_image_of_a_kind_that_it_does_not_read_is_left_out(rig: Rig) -> None:
+    """One animation must not silence the chat."""
+    animation = ImageBlock(data="R0lGODlhAQABAAAAACw=", mime_type="image/gif")
+    async with GoogleServer([Reply(text="no picture")]) as server:
+        outcome = await call(rig.google(server), FLASH, [user([TextBlock(text="look"), animation])])
+        assert server.refusals == ["Unsupported MIME type: image/gif"]
+        server.refusals.clear()
+
+    assert outcome.text == "no picture"
+    assert "image omitted" in str(server.request)
 
 
 async def test_cached_tokens_are_taken_out_of_the_input_and_thoughts_are_output(rig: Rig) -> None:

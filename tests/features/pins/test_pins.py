@@ -98,8 +98,8 @@ async def test_bad_input_is_told_with_what_would_be_right(tmp_path: Path) -> Non
     for number in ("", "0", "2", "x", "-1", "²"):
         with pytest.raises(UserMustAct, match="from 1 to 1"):
             await pin(session, f"remove {number}")
-    for number in range(2, 33):
-        await pin(session, f"rule {number}")
+    for rule in range(2, 33):
+        await pin(session, f"rule {rule}")
     with pytest.raises(UserMustAct, match="no more fit"):
         await pin(session, "one too many")
     assert len((await pin(session)).splitlines()) == 32
