@@ -4,10 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 from pathlib import Path
-
-import pytest
 
 from bot.clock import SystemClock
 from bot.testing import LoopbackChannel, LoopbackChat
@@ -83,6 +80,34 @@ async def test_the_permission_gate_holds_back_a_command_that_nobody_allows(tmp_p
         await until(lambda: any(shown.text == "I asked." for shown in chat.shown))
     assert (workspace(tmp_path) / "yes").exists()
     assert not (workspace(tmp_path) / "no").exists()
+
+
+async def test_the_permission_gate_lets_through_what_the_person_allows(tmp_path: Path) -> None:
+    """Asked in the chat, with buttons."""
+    call = Call(name="bash", arguments={"command": "touch yes; rm -f x"})
+    async with (
+        AnthropicServer([Reply(calls=[call]), Reply(text="Done it.")]) as model,
+        chat_with(tmp_path, model, example("permission_gate")) as chat,
+    ):
+        chat.says("tidy up")
+        await until(lambda: any(shown.buttons for shown in chat.shown))
+        (asked,) = [shown for shown in chat.shown if shown.buttons]
+        assert "touch yes; rm -f x" in asked.text
+        chat.presses(asked.buttons[0][0])
+        await until(lambda: any(shown.text == "Done it." for shown in chat.shown))
+    assert (workspace(tmp_path) / "yes").exists()
+
+
+async def test_the_todo_list_goes_back_with_the_branch(tmp_path: Path) -> None:
+    """Undoing the request undoes what it noted."""
+    add = [Reply(calls=[Call(name="todo", arguments={"action": "add", "text": text})]) for text in ("one", "two")]
+    script = [add[0], Reply(text="Noted one."), add[1], Reply(text="Noted two.")]
+    async with AnthropicServer(script) as model, chat_with(tmp_path, model, example("todo")) as chat:
+        assert await says(chat, "note one") == "Noted one."
+        assert await says(chat, "note two") == "Noted two."
+        assert await says(chat, "/todo") == "1. [ ] one\n2. [ ] two"
+        await says(chat, "/undo")
+        assert await says(chat, "/todo") == "1. [ ] one"
 
 
 async def test_the_todo_list_is_the_sessions_own_and_outlives_the_host(tmp_path: Path) -> None:
