@@ -29,11 +29,16 @@ check: $(VENV)/test.stamp
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+NODEPS = $(INSTALL) --no-deps --no-build-isolation --no-binary claude-agent-sdk --require-hashes -r requirements-nodeps.lock
+
+$(VENV)/test.stamp: requirements-nodeps.lock
+
 $(VENV)/%.stamp: requirements-%.lock pyproject.toml
 	@$(CREATE)
 	@echo "installing the pinned dependencies of '$*' ..."
 	@$(INSTALL) --require-hashes -r $<
 	@$(INSTALL) --no-deps --no-build-isolation -e .
+	@if [ "$*" = test ]; then $(NODEPS); fi
 	@touch $@
 
 lock:

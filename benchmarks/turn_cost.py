@@ -80,7 +80,7 @@ async def through_host(kind: str, url: str, size: int, *, turns: int = TURNS) ->
     """Milliseconds of each of ``turns`` turns, and the commits that a turn took; one more turn comes first."""
     with tempfile.TemporaryDirectory(prefix="pumice-bench-") as folder:
         file = Path(folder) / "pumice.toml"
-        model, base = ("claude-sonnet-5-5", url) if kind == "anthropic" else ("gpt-5", f"{url}/v1")
+        model, base = ("claude-sonnet-5-5", url) if kind == "anthropic" else ("gpt-4.1", f"{url}/v1")
         file.write_text(
             f'[host]\ndata_dir = "data"\n[http]\nport = 0\n[processes]\nharden = false\n[models]\ndefault = "fake/{model}"\n'
             f'[providers.fake]\nkind = "{kind}"\nbase_url = "{base}"\napi_key = "{KEYS[kind]}"\n[access]\nowners = ["telegram:1"]\n'

@@ -35,23 +35,48 @@ from bot.delivery.chat_log import ChatLog
 from bot.delivery.delivery import Delivery
 from bot.delivery.errands import Errands, within
 from bot.delivery.inbox import Judgement
+from bot.extension_texts import extension_problems
 from bot.host_desk import HostDesk, HostState
-from bot.host_parts import default_settings, make_channels, make_models, make_sessions, make_tools
+from bot.host_parts import (
+    default_settings,
+    make_channels,
+    make_extensions,
+    make_hooks,
+    make_memory,
+    make_models,
+    make_processes,
+    make_sessions,
+    make_tools,
+    make_transcriber,
+    scheduler_options,
+    webhooks_of,
+)
 from bot.http.auth import load_or_create_token
 from bot.http.events import EventHub
+from bot.jobs import JobDesk
+from bot.jobs.heartbeats import Heartbeats
+from bot.jobs.isolated_runs import IsolatedRuns
+from bot.jobs.webhooks import Webhooks
 from bot.lock import DataDirectoryLock
 from bot.migrations import all_migrations
+from bot.place_extensions import PlaceExtensions
+from bot.questions import Questions
 from bot.sandbox import make_sandbox
 from bot.session_file import SessionFileHost
 from bot.settings import SettingsStore
 from channels.web import UploadStore
+from features.approvals import Approvals
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, ChatChannel, InboundMessage, OutboundMessage, Person
 from features.contracts.clock import Clock
 from features.contracts.errors import OperatorMustAct, PumiceError, UserMustAct
+from features.contracts.jobs import JobOrigin, RunEnd
 from features.contracts.sessions import SessionStore
+from features.pins import Pins
 from features.processes import HostProcessHardening, SecretRedactor
+from features.scheduler import JobScheduler
 from features.sessions import DatabaseSessionStore, SessionTransfer
+from features.skills import SkillCatalog
 from features.storage import Database
 from features.usage import UsageLedger
 from workspaces import Workspaces
@@ -131,9 +156,10 @@ class Host:
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._state = "stopping"
         log.info("host stopping")
+        self.scheduler.leave()
         self.conversations.leave()
         await within(self._clock, _CHANNELS_MAY_END_S, self._listening.close())
-        await self.conversations.settle(_RUNS_MAY_END_S)
+        await asyncio.gather(self.conversations.settle(_RUNS_MAY_END_S), self.isolated.settle(_RUNS_MAY_END_S))
         if not await self.outbox.drain(_OUTBOX_MAY_EMPTY_S):
             log.info("some messages go out at the next start")
         await self._stack.aclose()
@@ -159,47 +185,106 @@ class Host:
         await self._access.load()
         self.events = EventHub(clock)
         self.commands: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
+        self._workspaces = Workspaces(config.host.data_dir / "workspaces")
+        self._memory = make_memory(config, self.database, self._access, self._workspaces)
+        self._skills = SkillCatalog(
+            self.database, clock, host_folder=config.host.data_dir, folder=self._workspaces.folder,
+            taken=[command.name for command in self.commands.menu()],
+        )  # fmt: skip
         self._compose_delivery(stack)
+        await self._compose_extensions(stack)
+        self._compose_scheduler(stack)
         self._compose_conversations(stack)
         stack.push_async_callback(self._errands.close)
 
     def _compose_delivery(self, stack: AsyncExitStack) -> None:
         clock, ids = self._clock, self._ids
-        self.channels = make_channels(self.config, self._uploads, self._wanted, clock=clock, random=self._random)
+        self.channels = make_channels(self.config, self._uploads, self._wanted, doing=self.events.doing, clock=clock, random=self._random)
         self.outbox = Outbox(
             self.database, self.channels, clock=clock, ids=ids, random=self._random,
-            redact=self.redactor.redact, refused=self._delivery_refused, delivered=lambda delivery: self.desk.delivered(delivery),
+            redact=self.redactor.redact, refused=self._delivery_refused,
+            delivered=self._delivered, changed=self._changed,
         )  # fmt: skip
         stack.push_async_callback(self.outbox.close)
+        self._questions = Questions(self.database, self.outbox, clock=clock, ids=ids)
+        stack.push_async_callback(self._questions.close)
         self.inbox = Inbox(self.database, self._access, clock=clock, ids=ids, hand_over=self._hand_over, refused=self._say_refusal)
         stack.push_async_callback(self.inbox.close)
 
-    def _compose_conversations(self, stack: AsyncExitStack) -> None:
+    def _compose_scheduler(self, stack: AsyncExitStack) -> None:
         config, clock, ids = self.config, self._clock, self._ids
-        workspaces = Workspaces(config.host.data_dir / "workspaces")
+        jobs = JobDesk(
+            database=self.database, inbox=self.inbox, outbox=self.outbox, settings=self._settings, workspaces=self._workspaces,
+            access=self._access, channels=self.channels, conversations=lambda: self.conversations, isolated=lambda: self.isolated,
+        )  # fmt: skip
+        options = scheduler_options(config, sandboxed=self._sandbox is not None)
+        self.scheduler = JobScheduler(self.database, jobs, self._processes, options, clock=clock, ids=ids)
+        stack.push_async_callback(self.scheduler.close)
+        self._webhooks = Webhooks(config.webhooks, jobs, clock, ids)
+        self._heartbeats = Heartbeats(self.scheduler, config.heartbeat, ids)
+        stack.push_async_callback(self._heartbeats.close)
+        if "schedule" not in config.tools.disabled:
+            self._built_in += (self.scheduler.extension(self._job_origin),)
+        self._parked: set[str] = set()
+
+    def _job_origin(self, address: Address, session_id: str) -> JobOrigin:
+        """Who speaks in a session at the moment, for the jobs that it makes."""
+        isolated = self.isolated.origin(session_id)
+        conversation = self.conversations.find(address)
+        return isolated or (JobOrigin() if conversation is None else conversation.origin)
+
+    async def _compose_extensions(self, stack: AsyncExitStack) -> None:
+        config = self.config
+        self._processes = make_processes(config, self.redactor, self._sandbox)
+        self._workspaces = Workspaces(config.host.data_dir / "workspaces")
+        hooks = await stack.enter_async_context(make_hooks(config, self._processes, self.redactor, clock=self._clock, ids=self._ids))
+        self._approvals = Approvals(config.approvals.options(), self.database, self._clock)
+        built_in = [Pins().spec()]
+        if config.hooks:
+            built_in.append(hooks.spec())
+        if self._approvals.options.asks:
+            built_in.append(self._approvals.extension())
+        self._built_in = tuple(built_in)
+        catalogue = make_extensions(config, self.database, clock=self._clock)
+        stack.callback(catalogue.close)
+        self._extensions = PlaceExtensions(catalogue, self._workspaces, may_have_own=self._may_have_own_extensions)
+        self._loaded = await self._extensions.reload()
+
+    def _may_have_own_extensions(self, place: Address) -> bool:
+        """Where nothing confines what they start, only where nobody but an owner talks."""
+        return self._sandbox is not None or place.channel == "web" or self._access.is_owner(str(place))
+
+    def _compose_conversations(self, stack: AsyncExitStack) -> None:
+        config, clock, ids, workspaces = self.config, self._clock, self._ids, self._workspaces
         store = self._open_store(stack)
         transfer = SessionTransfer(store, originals=config.host.data_dir / "damaged", clock=clock, ids=ids)
         opener = SessionOpener(
             make_sessions(config, store, self._models, self.redactor, clock=clock, ids=ids, random=self._random),
             store, self._settings, workspaces, clock=clock,
-            tools=make_tools(config, self.redactor, self._sandbox), post=self.outbox.post, roots=config.tools.roots,
+            tools=make_tools(config, self._processes, self._memory, sandboxed=self._sandbox is not None),
+            skills=self._skills, memory=self._memory, instructions=config.host.data_dir / "AGENTS.md", post=self.outbox.post,
+            extensions=self._extensions, built_in=self._built_in,
+            processes=self._processes, host_commands=[command.name for command in self.commands.menu()], roots=config.tools.roots,
             spending=lambda place, zone: PlaceSpending(
                 self._usage, place, zone, clock=clock, budget_usd=config.models.budget_usd_per_day,
             ),
         )  # fmt: skip
-        self.conversations = Conversations(
-            ConversationServices(
-                inbox=self.inbox, outbox=self.outbox, settings=self._settings, opener=opener, transfer=transfer, channels=self.channels,
-                attachments=Attachments(workspaces, self._uploads, clock), commands=self.commands, context=self._command_context(),
-                usage=self._usage, publish=self.events.publish, clock=clock, ids=ids,
-            ),
-            idle_evict_minutes=config.chat.idle_evict_minutes,
+        services = ConversationServices(
+            inbox=self.inbox, outbox=self.outbox, questions=self._questions, settings=self._settings, opener=opener,
+            transfer=transfer, channels=self.channels, skills=self._skills,
+            attachments=Attachments(workspaces, self._uploads, clock, make_transcriber(config, self._processes)),
+            commands=self.commands, context=self._command_context(),
+            usage=self._usage, publish=self.events.publish, clock=clock, ids=ids, ended=self._run_ended,
         )  # fmt: skip
+        self.conversations = Conversations(services, idle_evict_minutes=config.chat.idle_evict_minutes)
         stack.push_async_callback(self.conversations.close)
+        self.isolated = IsolatedRuns(services, store, self.channels)
+        stack.push_async_callback(self.isolated.close)
         self.desk = HostDesk(
             events=self.events, channels=self.channels, conversations=self.conversations, inbox=self.inbox, outbox=self.outbox,
             log=ChatLog(self.database), store=store, transfer=transfer, usage=self._usage, access=self._access, uploads=self._uploads,
-            commands=self.commands, state=lambda: self._state, clock=clock, ids=ids,
+            commands=self.commands, scheduler=self.scheduler, webhooks=self._webhooks,
+            state=lambda: self._state, clock=clock, ids=ids,
         )  # fmt: skip
 
     @property
@@ -215,7 +300,8 @@ class Host:
 
     def _command_context(self) -> Callable[[Conversation, Person, bool, bool], CommandContext]:
         services = CommandServices(
-            models=self._models, settings=self._settings, usage=self._usage, access=self._access, registry=self.commands,
+            models=self._models, settings=self._settings, usage=self._usage, access=self._access, extensions=self._extensions,
+            skills=self._skills, memory=self._memory, approvals=self._approvals, jobs=self.scheduler.commands, registry=self.commands,
             channels_health=lambda: {name: channel.health() for name, channel in self.channels.items()}, clock=self._clock,
         )  # fmt: skip
 
@@ -227,11 +313,19 @@ class Host:
     async def _recover(self, stack: AsyncExitStack) -> None:
         """Take up what is left from before, then listen: what is new queues behind what is old."""
         cut = await self.outbox.recover()
+        await self._questions.recover()
+        await self.scheduler.recover()
         await self.conversations.recover(cut)
+        await self.isolated.recover()
+        self.scheduler.start()
+        await self._heartbeats.follow_configuration()
+        self._parked = await self.scheduler.book.parked_places()
         stack.push_async_callback(self._listening.close)
         for channel in self.channels.values():
             self._listening.start(self._listen(channel), name=f"channel {channel.name}")
         self._listening.start(self.conversations.sweep(), name="idle sweep")
+        if self._loaded.problems:
+            self._errands.start(self._tell_owners(extension_problems(self._loaded.problems)), name="extension problems")
 
     async def _serve_http(self, stack: AsyncExitStack, token: str) -> None:
         from bot.http.server import HttpServer
@@ -239,13 +333,13 @@ class Host:
         http = self.config.http
         server = HttpServer(
             self.desk, token=token, data_dir=self._state_dir, clock=self._clock,
-            host=http.host, port=http.port, public_url=http.public_url,
+            host=http.host, port=http.port, public_url=http.public_url, webhooks=webhooks_of(self.channels.values()),
         )  # fmt: skip
         self._http = await stack.enter_async_context(server)
 
     async def _listen(self, channel: ChatChannel) -> None:
         """A channel survives every fault of its platform; this is for its own defects."""
-        self._errands.start(channel.announce_commands(self.commands.menu()), name=f"commands {channel.name}")
+        self._errands.start(self._announce_commands(channel), name=f"commands {channel.name}")
         while True:
             try:
                 await channel.run(self.inbox)
@@ -253,6 +347,9 @@ class Host:
                 error_id = self._ids()
                 log.exception("channel broke", extra={"facts": {"channel": channel.name, "error_id": error_id}})
             await self._clock.sleep(_CHANNEL_AGAIN_S)
+
+    async def _announce_commands(self, channel: ChatChannel) -> None:
+        await channel.announce_commands([*self.commands.menu(), *await self._skills.menu()])
 
     def _check_models(self) -> None:
         models = self.config.models
@@ -267,6 +364,21 @@ class Host:
     def _hand_over(self, stored: StoredMessage) -> None:
         self.desk.received(stored)
         self.conversations.dispatch(stored)
+        self._heartbeats.heard(stored)
+        if str(stored.message.address.place) in self._parked:
+            self._parked.discard(str(stored.message.address.place))
+            self._errands.start(self.scheduler.book.unpark(stored.message.address.place), name="jobs go on")
+
+    def _run_ended(self, message_ids: tuple[str, ...], end: RunEnd, error: str) -> None:
+        for message_id in message_ids:
+            self.scheduler.run_ended(message_id, end, error)
+
+    def _changed(self, delivery: Delivery) -> None:
+        self.desk.changed(delivery)
+
+    def _delivered(self, delivery: Delivery) -> None:
+        self.desk.delivered(delivery)
+        self.scheduler.answer_delivered(delivery.answers)
 
     async def _say_refusal(self, message: InboundMessage, verdict: Judgement) -> None:
         if verdict.reply is not None:
@@ -280,6 +392,9 @@ class Host:
 
     async def _delivery_refused(self, delivery: Delivery, reason: str) -> None:
         self.conversations.delivery_refused(delivery, reason)
+        if not delivery.message.files:
+            self._parked.add(str(delivery.address.place))
+            self.scheduler.answer_delivered(delivery.answers, reason)
         now = self._clock.monotonic()
         self._told = {address: at for address, at in self._told.items() if now - at < _OWNERS_TOLD_EVERY_S}
         if delivery.address not in self._told and delivery.address not in await self._owner_chats():

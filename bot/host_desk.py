@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -16,14 +16,17 @@ from bot.delivery.delivery import Delivery
 from bot.http.chat_log import ChatLogFile, ChatLogRow
 from bot.http.events import EventHub
 from bot.http.host_view import AccessMember, AccessOverview, ChatRow, HostHealth, PairingRequest, SessionDetail, Upload, UsageLine
+from bot.jobs.webhooks import Webhooks
 from bot.version import VERSION
 from channels.web import UploadStore
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, Attachment, ChatChannel, ChatCommand, InboundMessage, OutboundFile, OutboundMessage, Person
 from features.contracts.clock import Clock
 from features.contracts.errors import UserMustAct
+from features.contracts.jobs import JobOrigin
 from features.contracts.session_transfer import CheckedSession, ExportedSession, ExportFormat, ImportedSession
 from features.contracts.sessions import SessionStore, SessionSummary
+from features.scheduler import JobScheduler
 from features.sessions import SessionTransfer
 from features.usage import UsageLedger
 
@@ -58,6 +61,8 @@ class HostDesk:
         access: Access,
         uploads: UploadStore,
         commands: CommandRegistry[CommandContext],
+        scheduler: JobScheduler,
+        webhooks: Webhooks,
         state: Callable[[], HostState],
         clock: Clock,
         ids: Callable[[], str],
@@ -74,6 +79,8 @@ class HostDesk:
         self._access = access
         self._uploads = uploads
         self._commands = commands
+        self._scheduler = scheduler
+        self._webhooks = webhooks
         self._state = state
         self._clock = clock
         self._ids = ids
@@ -100,7 +107,7 @@ class HostDesk:
         message = await self._log.message(address, message_id)
         return None if message is None else self._row(message)
 
-    async def post(self, address: Address, text: str, uploads: Sequence[Upload]) -> str:
+    async def post(self, address: Address, text: str, uploads: Sequence[Upload], *, attended: bool = True) -> str:
         message = InboundMessage(
             key=f"{_KEY}{self._ids()}",
             address=address,
@@ -108,6 +115,7 @@ class HostDesk:
             text=text,
             sent_at=self._clock.now(),
             attachments=tuple([await self._keep(upload) for upload in uploads]),
+            attended=attended,
         )
         taken = await self._inbox.take([message])
         if not taken:
@@ -163,6 +171,30 @@ class HostDesk:
         places = await self._log.places() if place is None else [str(place.place)]
         return [UsageLine(place=name, **msgspec.structs.asdict(row)) for name in places for row in await self._usage.totals(name, since)]
 
+    async def jobs(self, place: Address | None) -> Sequence[dict[str, Any]]:
+        return await self._scheduler.shown(place)
+
+    async def job(self, job_id: str) -> dict[str, Any] | None:
+        try:
+            return await self._scheduler.shown_job(job_id)
+        except UserMustAct:
+            return None
+
+    async def make_job(self, address: Address, text: str) -> dict[str, Any]:
+        return await self._scheduler.make(address, text, JobOrigin(by=_OWNER.id, owner=True))
+
+    async def act_on_job(self, job_id: str, action: Literal["run", "pause", "resume", "remove"]) -> str:
+        return await self._scheduler.commands.act(job_id, action)
+
+    def knows_hook(self, name: str) -> bool:
+        return self._webhooks.knows(name)
+
+    def is_signed(self, name: str, body: bytes, signature: str) -> bool:
+        return self._webhooks.is_signed(name, body, signature)
+
+    async def wake(self, name: str, body: bytes, delivery: str) -> tuple[str, bool]:
+        return await self._webhooks.take(name, body, delivery)
+
     async def access(self) -> AccessOverview:
         members = [
             AccessMember(
@@ -186,11 +218,14 @@ class HostDesk:
     # What the host tells those who watch
 
     def received(self, stored: StoredMessage) -> None:
-        if not stored.message.key.startswith(_KEY) and stored.message.kind != "edit":
+        if not stored.message.key.startswith(_KEY) and stored.message.kind not in ("edit", "extension"):
             self.events.received(stored.message.address, self._row(logged_message(stored)))
 
     def delivered(self, delivery: Delivery) -> None:
         self.events.delivered(delivery.address, self._row(logged_delivery(delivery)))
+
+    def changed(self, delivery: Delivery) -> None:
+        self.events.changed(delivery.address, self._row(logged_delivery(delivery)))
 
     def _is_running(self, address: Address) -> bool:
         conversation = self._conversations.find(address)

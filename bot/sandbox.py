@@ -36,9 +36,16 @@ async def sandbox_problem(config: Config) -> str | None:
 
 
 def _sandbox(config: Config) -> BubblewrapSandbox:
-    hidden = [config.host.data_dir]
+    database = config.database_path
+    hidden = [config.host.data_dir, *(database.with_name(database.name + ending) for ending in ("", "-wal", "-shm", "-journal"))]
+    hidden += config.secret_files
     if config.source is not None:
         hidden.append(config.source)
     if (credentials := os.environ.get("CREDENTIALS_DIRECTORY")) is not None:
         hidden.append(Path(credentials))
-    return BubblewrapSandbox(hidden=hidden, writable=config.tools.roots, network=config.processes.sandbox_network)
+    return BubblewrapSandbox(
+        hidden=hidden,
+        readable=[config.host.data_dir / "skills"],
+        writable=config.tools.roots,
+        network=config.processes.sandbox_network,
+    )

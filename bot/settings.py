@@ -39,8 +39,8 @@ class SettingsStore:
     """Only what a place has changed is stored, so that everything else follows the configuration."""
 
     def __init__(self, database: Database, defaults: ChatSettings) -> None:
+        self.defaults = defaults
         self._database = database
-        self._defaults = defaults
         self._cache: OrderedDict[Address, ChatSettings] = OrderedDict()
 
     async def get(self, place: Address) -> ChatSettings:
@@ -61,7 +61,7 @@ class SettingsStore:
         place = place.place
         given = {name: value for name, value in changes.items() if value is not None}
         unknown = changes.keys() - set(ChatSettings.__struct_fields__)
-        if unknown or _bad_names(self._defaults, given):
+        if unknown or _bad_names(self.defaults, given):
             raise ValueError(f"these are no settings with such values: {changes!r}")
 
         def write(transaction: Transaction) -> dict[str, Any]:
@@ -91,11 +91,11 @@ class SettingsStore:
         self._cache.pop(new.place, None)
 
     def _remember(self, place: Address, changes: dict[str, Any]) -> ChatSettings:
-        bad = _bad_names(self._defaults, changes)
+        bad = _bad_names(self.defaults, changes)
         if bad:
             _log.warning("stored settings left out", extra={"facts": {"place": str(place), "settings": sorted(bad)}})
         good = {name: value for name, value in changes.items() if name not in bad}
-        settings = msgspec.structs.replace(self._defaults, **good)
+        settings = msgspec.structs.replace(self.defaults, **good)
         self._cache[place] = settings
         self._cache.move_to_end(place)
         if len(self._cache) > _CACHED_PLACES:

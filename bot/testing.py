@@ -49,6 +49,7 @@ class LoopbackChannel:
 
     ``handed`` counts the messages that the host has accepted. ``before_send`` and ``after_send`` hold what the next platform calls raise,
     None for a call that goes well; ``after_send`` strikes when people see the message already. While ``gate`` is shut, calls hang.
+    Without ``edits_buttons`` a message keeps its buttons, as on a platform that cannot edit.
 
     Args:
         part_size: longest text of one platform message; a longer one is sent in parts.
@@ -66,6 +67,7 @@ class LoopbackChannel:
         self.typing: set[Address] = set()
         self.status: list[str | None] = []
         self.handed = 0
+        self.edits_buttons = True
         self._clock = clock
         self._part_size = part_size
         self._chats: dict[Address, LoopbackChat] = {}
@@ -98,6 +100,16 @@ class LoopbackChannel:
 
     def live(self, address: Address, *, reply_to: str | None, opened: Callable[[str], None]) -> LiveView:
         return _LoopbackView(self, address, opened)
+
+    async def close_buttons(self, address: Address, ref: str | None, text: str) -> bool:
+        chat = self.chat(address.chat, address.thread)
+        shown = next((shown for shown in chat.shown if shown.ref == ref), None)
+        if shown is None or not self.edits_buttons:
+            return False
+        shown.text, shown.buttons = text, ()
+        shown.edits += 1
+        chat.changed.set()
+        return True
 
     async def fetch(self, attachment: Attachment, destination: Path, *, limit: int) -> None:
         content = self.downloads.get(attachment.ref, UserMustAct(f"{attachment.name} is not there."))
@@ -240,8 +252,15 @@ class LoopbackChat:
     def edits(self, message: InboundMessage, text: str) -> None:
         self._channel.arrive([self.message(text, kind="edit", ref=message.ref)])
 
-    def presses(self, command: str) -> None:
-        self._channel.arrive([self.message(command, kind="press")])
+    def presses(self, command: str, *, sender: Person | None = None) -> None:
+        self._channel.arrive([self.message(command, kind="press", sender=sender)])
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until what is shown is as it should be."""
+        async with asyncio.timeout(_PATIENCE_S):
+            while not holds():
+                self.changed.clear()
+                await self.changed.wait()
 
     async def answer(self) -> Shown:
         """The next complete message of the bot that was not looked at yet."""

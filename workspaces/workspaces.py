@@ -42,6 +42,7 @@ class Workspaces:
         _own_folder(folder / "attachments")
         _own_folder(folder / _HOST_FOLDER)
         _own_folder(folder / _HOST_FOLDER / "tmp")
+        _own_folder(folder / _HOST_FOLDER / "extensions")
         for template in sorted(_TEMPLATES.glob("*.md")):
             _make_from(template, folder / template.name)
         return folder
@@ -49,6 +50,14 @@ class Workspaces:
     def scratch(self, place: Address) -> Path:
         """Where full outputs of cut tool results go."""
         return self.folder(place) / _HOST_FOLDER / "tmp"
+
+    def host_folder(self, place: Address) -> Path:
+        """The folder in the place's own that the host alone writes to."""
+        return self.folder(place) / _HOST_FOLDER
+
+    def extensions(self, place: Address) -> Path:
+        """Where the place's own extensions are put, by whoever runs the host."""
+        return self.folder(place) / _HOST_FOLDER / "extensions"
 
     def attachment_path(self, place: Address, message_id: str, name: str) -> Path:
         """Where a file that somebody sent shall be written: ``attachments/<message id>-<safe name>``.

@@ -1,12 +1,14 @@
 """The commands that act at once: hello, help, stop, status."""
 
+from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
 from bot.chat_commands.context import CommandContext, Status
 from bot.chat_commands.markdown import code, plain
-from features.contracts.chat import Button
+from features.contracts.chat import Button, ChatCommand
+from features.contracts.errors import PumiceError, UserMustAct
 
-__all__ = ["help_", "start", "status", "stop"]
+__all__ = ["answer", "help_", "start", "status", "stop"]
 
 
 async def start(context: CommandContext, _: str) -> None:
@@ -19,12 +21,32 @@ async def start(context: CommandContext, _: str) -> None:
     await context.say("\n\n".join(lines))
 
 
+async def answer(context: CommandContext, arguments: str) -> None:
+    """What the buttons under a question say; the question's message tells the rest."""
+    words = arguments.split()
+    if len(words) != 2:
+        raise UserMustAct("Press a button under the question, or just type your answer.")
+    await context.conversation.answer_question(words[0], words[1], context.sender, owner=context.owner, group=context.group)
+
+
 async def help_(context: CommandContext, arguments: str) -> None:
     registry = context.services.registry
+    brought = await _brought(context)
     if arguments:
-        await context.say(registry.help_text(context.owner, arguments.split()[0]))
+        name = arguments.split()[0].lstrip("/").lower()
+        known = next((command for command in brought if command.name == name), None)
+        await context.say(registry.help_text(context.owner, name) if known is None else f"`/{known.name}`\n{known.description}")
         return
-    await context.say(f"Just write to me. These commands work too:\n\n{registry.help_text(context.owner)}")
+    lines = [registry.help_text(context.owner), *(f"- `/{command.name}` {command.description}" for command in brought)]
+    await context.say("Just write to me. These commands work too:\n\n" + "\n".join(lines))
+
+
+async def _brought(context: CommandContext) -> Sequence[ChatCommand]:
+    """The commands of extensions; help is there also for whoever has to mend a chat that cannot be opened."""
+    try:
+        return await context.conversation.extension_commands()
+    except PumiceError:
+        return ()
 
 
 async def stop(context: CommandContext, _: str) -> None:
@@ -48,6 +70,7 @@ async def status(context: CommandContext, _: str) -> None:
         f"**Context:** {_context(now)}",
         f"**Session:** {_session(now)}",
         f"**Today:** ${spent:.2f}",
+        f"**Jobs:** {await services.jobs.count(conversation.place) or 'none'}",
         f"**Zone:** {settings.time_zone}, it is {today:%a %H:%M}",
         *_channels(context),
     ]

@@ -7,17 +7,24 @@ from typing import Protocol
 
 from bot.access import Access
 from bot.settings import SettingsStore
+from features.approvals import Approvals
 from features.commands import CommandRegistry
-from features.contracts.chat import Address, Button, ChannelHealth, OutboundFile, Person
+from features.contracts.chat import Address, Button, ChannelHealth, ChatCommand, OutboundFile, OutboundMessage, Person
 from features.contracts.clock import Clock
+from features.contracts.jobs import JobOrigin
 from features.contracts.models import Model, ThinkingLevel
 from features.contracts.session_transfer import ExportFormat
 from features.contracts.sessions import SessionSummary, TreeNode
+from features.extensions import LoadedExtension, LoadedExtensions
+from features.memory import Memory
+from features.skills import SkillCatalog
 
 __all__ = [
     "CommandContext",
     "CommandServices",
     "Conversation",
+    "Extensions",
+    "Jobs",
     "Models",
     "Moves",
     "Place",
@@ -128,6 +135,8 @@ class Conversation(Protocol):
 
     - ``say`` returns once the text is in the outbox.
     - Sessions are this address's own; another's id raises UserMustAct, as does one that is not there or not unique.
+    - ``extensions`` are those at work in this chat, after a look at what has changed.
+    - ``extension_commands`` and ``extension_models`` are what those bring.
     - ``compact`` gives what to say about it; while a run goes on it is only noted.
     - ``new_session``, ``resume_session`` and ``delete_session`` stop a run first.
     """
@@ -143,6 +152,12 @@ class Conversation(Protocol):
 
     async def say(self, text: str, *, buttons: Sequence[Sequence[Button]] = (), files: Sequence[OutboundFile] = ()) -> None: ...
 
+    async def extensions(self) -> Sequence[LoadedExtension]: ...
+
+    async def extension_commands(self) -> Sequence[ChatCommand]: ...
+
+    async def extension_models(self) -> Sequence[Model]: ...
+
     async def stop(self) -> Stopped: ...
 
     def status(self) -> Status: ...
@@ -152,6 +167,8 @@ class Conversation(Protocol):
     async def set_thinking(self, level: ThinkingLevel) -> None: ...
 
     async def compact(self, instructions: str = "") -> str: ...
+
+    async def answer_question(self, question_id: str, number: str, person: Person, *, owner: bool, group: bool) -> None: ...
 
 
 class Models(Protocol):
@@ -198,6 +215,32 @@ class UsageSums(Protocol):
     async def totals(self, place: str, since: date) -> Sequence[UsageFigures]: ...
 
 
+class Jobs(Protocol):
+    """What is said about scheduled jobs; ``JobScheduler.commands``. UserMustAct for what cannot be done."""
+
+    async def schedule(self, address: Address, text: str, origin: JobOrigin) -> OutboundMessage: ...
+
+    async def jobs(self, address: Address) -> OutboundMessage: ...
+
+    async def job(self, address: Address, text: str) -> OutboundMessage: ...
+
+    async def count(self, place: Address) -> int: ...
+
+    async def zone_changed(self, place: Address, zone: str) -> None: ...
+
+
+class Extensions(Protocol):
+    """Decisions of owners about extensions, by place; ``bot.place_extensions.PlaceExtensions``."""
+
+    async def reload(self) -> LoadedExtensions: ...
+
+    async def trust(self, place: Address, digest: str, *, by: str) -> str: ...
+
+    async def disable(self, place: Address, name: str, *, by: str) -> None: ...
+
+    async def enable(self, place: Address, name: str) -> None: ...
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommandServices:
     """What all commands of a host share. ``registry`` is the one that they are in, for ``/help``."""
@@ -205,7 +248,12 @@ class CommandServices:
     models: Models
     settings: SettingsStore
     usage: UsageSums
+    jobs: Jobs
     access: Access
+    extensions: Extensions
+    skills: SkillCatalog
+    memory: Memory
+    approvals: Approvals
     channels_health: Callable[[], Mapping[str, ChannelHealth]]
     registry: "CommandRegistry[CommandContext]"
     clock: Clock

@@ -6,16 +6,18 @@ from datetime import date
 from pathlib import Path
 
 from bot.chat_commands.context import UsageFigures
-from features.contracts.chat import Address, Button, OutboundFile
+from features.contracts.chat import Address, Button, ChatCommand, OutboundFile, Person
 from features.contracts.errors import UserMustAct
 from features.contracts.models import Model, ThinkingLevel
 from features.contracts.session_transfer import ExportFormat
 from features.contracts.sessions import SessionSummary, TreeNode
+from features.extensions import LoadedExtension, LoadedExtensions
 
 __all__ = [
     "FixedModels",
     "FixedUsage",
     "NotedConversation",
+    "NotedExtensions",
     "NotedMoves",
     "NotedPlace",
     "NotedStatus",
@@ -62,6 +64,9 @@ class NotedConversation:
 
     address: Address
     sessions: list[SessionSummary] = field(default_factory=list)
+    extended: list[LoadedExtension] = field(default_factory=list)
+    brought_commands: list[ChatCommand] = field(default_factory=list)
+    brought_models: list[Model] = field(default_factory=list)
     now: NotedStatus = field(default_factory=NotedStatus)
     stopping: NotedStop = field(default_factory=NotedStop)
     said: list[str] = field(default_factory=list)
@@ -89,6 +94,15 @@ class NotedConversation:
         self.files += [file.name for file in files]
         self.buttons = [button for row in buttons for button in row]
 
+    async def extensions(self) -> Sequence[LoadedExtension]:
+        return self.extended
+
+    async def extension_commands(self) -> Sequence[ChatCommand]:
+        return self.brought_commands
+
+    async def extension_models(self) -> Sequence[Model]:
+        return self.brought_models
+
     async def stop(self) -> NotedStop:
         self.deeds.append(("stop", ""))
         return self.stopping
@@ -102,9 +116,37 @@ class NotedConversation:
     async def set_thinking(self, level: ThinkingLevel) -> None:
         self.deeds.append(("thinking", level))
 
+    async def answer_question(self, question_id: str, number: str, person: Person, *, owner: bool, group: bool) -> None:
+        self.deeds.append(("answer", f"{question_id} {number}"))
+
     async def compact(self, instructions: str = "") -> str:
         self.deeds.append(("compact", instructions))
         return "Summed up."
+
+
+@dataclass
+class NotedExtensions:
+    """Keeps decisions in ``deeds``; ``trust`` knows the digests in ``known`` alone."""
+
+    known: dict[str, str] = field(default_factory=dict)
+    loaded: LoadedExtensions = field(default_factory=LoadedExtensions)
+    deeds: list[tuple[str, ...]] = field(default_factory=list)
+
+    async def reload(self) -> LoadedExtensions:
+        self.deeds.append(("reload",))
+        return self.loaded
+
+    async def trust(self, place: Address, digest: str, *, by: str) -> str:
+        if digest not in self.known:
+            raise UserMustAct("No extension here has that content any more.")
+        self.deeds.append(("trust", str(place), digest, by))
+        return self.known[digest]
+
+    async def disable(self, place: Address, name: str, *, by: str) -> None:
+        self.deeds.append(("disable", str(place), name, by))
+
+    async def enable(self, place: Address, name: str) -> None:
+        self.deeds.append(("enable", str(place), name))
 
 
 @dataclass

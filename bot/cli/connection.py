@@ -19,14 +19,20 @@ _MOST_BYTES = 50_000_000
 
 
 class HostedChat:
-    """One chat of a running host; implements ``ConsoleConnection``."""
+    """One chat of a running host; implements ``ConsoleConnection``.
 
-    def __init__(self, client: HostClient, address: Address) -> None:
+    Args:
+        attended: whether somebody is there to answer questions.
+    """
+
+    def __init__(self, client: HostClient, address: Address, *, attended: bool = True) -> None:
         self._client = client
         self._address = address
+        self._attended = attended
 
     async def post(self, text: str, files: Sequence[Path] = ()) -> str:
-        posted = await self._client.post(chat_path(self._address, "messages"), {"text": text, **encoded_files(files, images=True)})
+        body = {"text": text, "attended": self._attended, **encoded_files(files, images=True)}
+        posted = await self._client.post(chat_path(self._address, "messages"), body)
         return str(posted["id"])
 
     async def events(self) -> AsyncGenerator[ConsoleEvent, None]:

@@ -39,7 +39,7 @@ async def converse(
         if client is None:
             await stack.enter_async_context(start_host())
             client = await HostClient.connect(data_dir, token=token)
-        hosted = HostedChat(await stack.enter_async_context(client), Address("console", name))
+        hosted = HostedChat(await stack.enter_async_context(client), Address("console", name), attended=question is None)
         if model is not None:
             await hosted.set_model(model)
         if question is None:

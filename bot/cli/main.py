@@ -13,7 +13,9 @@ _COMMANDS = {
     "chat": ("bot.cli.chat", "Chat in this terminal, or ask one thing."),
     "doctor": ("bot.cli.doctor", "Look at everything the host needs and say what to mend."),
     "sessions": ("bot.cli.sessions", "List, show, export, import, check and delete sessions."),
+    "jobs": ("bot.cli.jobs", "List and look after scheduled jobs."),
     "pair": ("bot.cli.pair", "Say who may talk to the agent."),
+    "slack": ("bot.cli.slack", "Print the manifest of the Slack app."),
     "send": ("bot.cli.send", "Deliver a text or files into a chat."),
 }
 _MISTAKE, _FAILURE, _INTERRUPTED = 2, 1, 130
@@ -57,7 +59,7 @@ def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> N
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, no_args_is_help=True)
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_show_version, help="Show the version and leave.")
 def _pumice() -> None:
-    """A host for chat agents: one agent per chat, in Telegram, the terminal and a web page.
+    """A host for chat agents: one agent per chat, in Telegram, Slack, the terminal and a web page.
 
     Start it with 'pumice run'; without any configuration it serves a page on this machine.
     """

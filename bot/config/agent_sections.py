@@ -1,13 +1,16 @@
 """The sections about what an agent is made of: models, limits, tools, and the services that it can call."""
 
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import msgspec
 
 from bot.config.host_sections import Section
 from bot.config.values import Count, Policy, PositiveCount, Seconds, Secret, SecretOrText
 from features.contracts.models import ThinkingLevel
+
+if TYPE_CHECKING:
+    from features.approvals import ApprovalOptions
 
 __all__ = [
     "ApprovalsSection",
@@ -38,21 +41,26 @@ class ModelsSection(Section, frozen=True, kw_only=True):
 
 
 class ProviderModelSection(Section, frozen=True, kw_only=True):
-    """A model that the catalogue does not know, or what it has wrong; None keeps the catalogue's word. Sizes are tokens."""
+    """A model that the catalogue does not know, or what it has wrong; None keeps the catalogue's word. Sizes are tokens.
+
+    ``file`` is a local model's GGUF file.
+    """
 
     id: str
     context_window: PositiveCount | None = None
     max_output: PositiveCount | None = None
     input: tuple[Literal["text", "image"], ...] | None = None
     reasoning: bool | None = None
+    file: Path | None = None
 
 
 class ProviderSection(Section, frozen=True, kw_only=True):
-    """``kind`` may be left out where the provider's name is one."""
+    """``kind`` may be left out where the provider's name is one. ``command`` is Claude Code's program, where it is not on the PATH."""
 
     kind: ProviderKind
     api_key: Secret | None = None
     base_url: str = ""
+    command: str = ""
     models: tuple[ProviderModelSection, ...] = ()
 
 
@@ -91,6 +99,7 @@ class ApprovalsSection(Section, frozen=True, kw_only=True):
         "edit",
         "find",
         "grep",
+        "history",
         "ls",
         "mcp",
         "memory",
@@ -106,6 +115,16 @@ class ApprovalsSection(Section, frozen=True, kw_only=True):
     allow_commands: tuple[str, ...] = ()
     timeout_s: Seconds = 300.0
     tools: dict[str, Policy] = msgspec.field(default_factory=dict)
+
+    def options(self) -> "ApprovalOptions":
+        """The section as the approvals want it.
+
+        Raises:
+            ValueError: it makes no sense; the text begins with the key.
+        """
+        from features.approvals import ApprovalOptions
+
+        return ApprovalOptions(tools={"bash": self.bash, **self.tools}, allow_commands=self.allow_commands, timeout_s=self.timeout_s)
 
 
 class MemorySection(Section, frozen=True, kw_only=True):

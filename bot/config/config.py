@@ -72,13 +72,14 @@ class Config(Sections, frozen=True, kw_only=True):
     """A configuration that was read and found good.
 
     ``source`` is the file, None where there is none. ``base`` is the folder that relative paths are relative to. ``secrets`` holds every
-    resolved secret with its key. ``warnings`` are worth telling and stop nothing.
+    resolved secret with its key, ``secret_files`` the files that some came from. ``warnings`` are worth telling and stop nothing.
     """
 
     source: Path | None
     base: Path
     secrets: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...]
+    secret_files: tuple[Path, ...] = ()
 
     @property
     def database_path(self) -> Path:

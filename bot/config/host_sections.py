@@ -60,7 +60,7 @@ class ProcessesSection(Section, frozen=True, kw_only=True):
 
 
 class ExtensionsSection(Section, frozen=True, kw_only=True):
-    """``config`` holds each extension's own table, by the extension's name, as it was written."""
+    """``config`` holds each extension's own table, by the extension's name, as it was written, with secrets for their references."""
 
     paths: tuple[Path, ...] = ()
     disabled: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from bot.config.checks import check, held_back_tools, warnings_of
+from bot.config.checks import check, warnings_of
 from bot.config.config import Config, Sections
 from bot.config.reader import Reader
 from bot.config.secret_references import SecretReferences
@@ -37,9 +37,10 @@ def load_config(path: Path | None, environ: Mapping[str, str], cwd: Path, *, nee
     fields = Reader(secrets, base=base, home=home, source=source).read(Sections, table)
     if not fields["host"].default_time_zone:
         fields["host"] = msgspec.structs.replace(fields["host"], default_time_zone=machine_zone(environ))
-    config = Config(**fields, source=source, base=base, secrets=tuple(secrets.found), warnings=())
+    config = Config(**fields, source=source, base=base, secrets=tuple(secrets.found), secret_files=tuple(secrets.files), warnings=())
     check(config)
-    disabled = (*config.tools.disabled, *sorted(held_back_tools(config)))
+    denied = [tool for tool, policy in config.approvals.options().tools.items() if policy == "deny"]  # nothing to offer to a model
+    disabled = (*config.tools.disabled, *sorted(denied))
     return msgspec.structs.replace(
         config,
         tools=msgspec.structs.replace(config.tools, disabled=tuple(dict.fromkeys(disabled))),

@@ -45,6 +45,8 @@ class Reader:
         if isinstance(value, FromEnvironment):
             return self._from_environment(kind, value, path)
         kind = _present(kind)
+        if kind is Any:
+            return self._free(value, path)
         if isinstance(kind, type) and issubclass(kind, Section):
             if not isinstance(value, dict):
                 raise self._wrong(kind, value, path, where)
@@ -60,6 +62,16 @@ class Reader:
             item = get_args(kind)[0]
             return tuple(self._value(item, below, f"{path}[{i}]", where) for i, below in enumerate(value) if not _is_absent(below))
         return self._leaf(kind, value, path, where)
+
+    def _free(self, value: Any, path: str) -> Any:
+        """What is somebody else's to understand, such as an extension's table: as it was written, with secrets for their references."""
+        if isinstance(value, FromEnvironment):
+            return self._free(value.value, path)
+        if isinstance(value, dict):
+            return {name: self._free(below, _join(path, name)) for name, below in value.items() if not _is_absent(below)}
+        if isinstance(value, list):
+            return [self._free(below, f"{path}[{i}]") for i, below in enumerate(value)]
+        return self._secrets.resolve(path, value) if isinstance(value, str) and is_reference(value) else value
 
     def _from_environment(self, kind: Any, given: FromEnvironment, path: str) -> Any:
         """A number may be meant as text where text is wanted: a secret of digits is still a text."""

@@ -33,6 +33,7 @@ class SecretReferences:
         self._base = base
         self._needed = needed
         self.found: list[tuple[str, str]] = []
+        self.files: list[Path] = []
         self.warnings: list[str] = []
 
     def resolve(self, key: str, text: str) -> Secret:
@@ -105,6 +106,7 @@ class SecretReferences:
             raise ConfigurationError(
                 f"{key} refers to the file {path}, which is larger than {_LONGEST_FILE} bytes. Put the secret alone into it."
             )
+        self.files.append(path)
         if checked and mode & 0o077:
             self.warnings.append(f"{key}: others may read {path} (mode {mode:04o}). Run: chmod 600 {path}")
         return value

@@ -11,10 +11,15 @@ from features.contracts.chat import Address, Attachment, ChatChannel
 from features.contracts.clock import Clock
 from features.contracts.errors import RetryLater, UserMustAct
 from features.contracts.messages import ImageBlock
+from features.contracts.voice import Transcriber
 
 __all__ = ["AttachmentPlaces", "Attachments", "KeptUploads"]
 
 _MOST_FILES = 20
+_DEAF = (
+    "I cannot listen to voice messages here, because no transcription is set up; I have kept the recording as a file. "
+    "Please write it to me, or have the operator set voice.transcribe or voice.command."
+)
 _LARGEST_FILE = 50_000_000
 _ATTEMPTS = 3
 _LONGEST_WAIT_S = 10.0
@@ -43,8 +48,9 @@ class KeptUploads(Protocol):
 class Attachments:
     """Fetches what a turn brings: 20 files at most, 50 MB each, one after another."""
 
-    def __init__(self, places: AttachmentPlaces, uploads: KeptUploads, clock: Clock) -> None:
+    def __init__(self, places: AttachmentPlaces, uploads: KeptUploads, clock: Clock, transcriber: Transcriber | None = None) -> None:
         self._places = places
+        self._transcriber = transcriber
         self._uploads = uploads
         self._clock = clock
 
@@ -66,12 +72,28 @@ class Attachments:
             folder = self._places.folder(place)
             shown = path.relative_to(folder) if path.is_relative_to(folder) else path
             result.lines.append(f"[attached: {shown} ({_size(path.stat().st_size)})]")
+            if attachment.kind == "voice":
+                await self._listen(path, folder, result, owner=stored.owner)
             if vision and (image := await asyncio.to_thread(image_block, path)) is not None:
                 result.images.append(image)
         if left := attachments[_MOST_FILES:]:
             result.problems.append(f"I took the first {_MOST_FILES} files and left out {len(left)}; please send those again.")
             result.lines.append(f"[{len(left)} further attachments were left out]")
         return result
+
+    async def _listen(self, recording: Path, workspace: Path, result: Fetched, *, owner: bool) -> None:
+        """What is said in a voice message; the person hears if it cannot be had, since they took it as said."""
+        if self._transcriber is None:
+            result.problems.append(_DEAF)
+            result.lines.append("[a voice message; there is no transcription on this host, so what it says is not known]")
+            return
+        try:
+            said = await self._transcriber.transcribe(recording, workspace=workspace, owner=owner)
+        except UserMustAct as reason:
+            result.problems.append(f"I could not listen to your voice message: {reason} I have kept the recording.")
+            result.lines.append(f"[a voice message that could not be transcribed: {reason}]")
+            return
+        result.lines.append(f"[voice message, as transcribed:]\n{said}" if said else "[a voice message in which nothing was heard]")
 
     async def _one(self, place: Address, message_id: str, attachment: Attachment, channel: ChatChannel) -> Path:
         if attachment.problem is not None:

@@ -9,6 +9,7 @@ from typing import Any
 from bot.conversations.services import ConversationServices
 from bot.conversations.voice import Voice
 from bot.delivery.inbox import StoredMessage
+from bot.questions import Asker, ChatQuestions
 from features.commands import Command
 from features.contracts.chat import Person
 from features.contracts.errors import PumiceError
@@ -25,31 +26,50 @@ class CommandDesk:
     """
     Args:
         context: makes what a command is given.
+        further: finds commands that are not the host's own.
         recovered_through: the position of the newest message that an earlier process accepted.
     """
 
     def __init__(
-        self, services: ConversationServices, voice: Voice, context: Callable[[Person, bool, bool], Any], *, recovered_through: int
+        self,
+        services: ConversationServices,
+        voice: Voice,
+        questions: ChatQuestions,
+        context: Callable[[Person, bool, bool], Any],
+        *,
+        further: Callable[[StoredMessage], tuple[Command[Any], str] | None],
+        recovered_through: int,
     ) -> None:
         self._services = services
         self._voice = voice
+        self._questions = questions
         self._context = context
+        self._further = further
         self._recovered_through = recovered_through
         self._acted_on: deque[str] = deque(maxlen=100)
         self._skipped: list[StoredMessage] = []
 
     def parse(self, stored: StoredMessage) -> tuple[Command[Any], str] | None:
         message = stored.message
-        if message.kind == "edit" or message.attachments:
+        if message.kind in ("edit", "extension", "job") or message.attachments:
             return None
-        return self._services.commands.parse(message.text)
+        return self._services.commands.parse(message.text) or self._further(stored)
+
+    def is_unknown(self, stored: StoredMessage) -> bool:
+        """Whether a message has the form of a command and is none that is known by now."""
+        message = stored.message
+        return message.kind == "message" and self._services.commands.looks_like_command(message.text) and self.parse(stored) is None
 
     def mistyped(self, stored: StoredMessage) -> str | None:
         """The command that an unknown one was probably meant to be."""
         text = stored.message.text
-        if stored.message.attachments or not self._services.commands.looks_like_command(text):
+        if stored.message.kind == "job" or stored.message.attachments or not self._services.commands.looks_like_command(text):
             return None
         return self._services.commands.suggest(text)
+
+    def is_plain(self, stored: StoredMessage) -> bool:
+        """Whether a message has not even the form of a command."""
+        return not self._services.commands.looks_like_command(stored.message.text)
 
     def is_control(self, stored: StoredMessage) -> bool:
         parsed = self.parse(stored)
@@ -58,15 +78,17 @@ class CommandDesk:
     async def act_at_once(self, stored: StoredMessage) -> None:
         """Obey a control command outside the queue, if it is fresh."""
         self._acted_on.append(stored.id)
-        if self._is_stale(stored):
+        parsed = self.parse(stored)
+        assert parsed is not None
+        if self._is_stale(stored) and not parsed[0].late:
             self._skipped.append(stored)
-        elif (parsed := self.parse(stored)) is not None:
+        else:
             await self._obey(stored, *parsed)
 
     async def act_in_turn(self, stored: StoredMessage, command: Command[Any], arguments: str) -> None:
         if stored.id in self._acted_on:
             return
-        if self._is_stale(stored) or (command.control and self._is_recovered(stored)):
+        if not command.late and (self._is_stale(stored) or (command.control and self._is_recovered(stored))):
             self._skipped.append(stored)
         else:
             await self._obey(stored, command, arguments)
@@ -93,12 +115,14 @@ class CommandDesk:
         return reached - stored.message.sent_at > _STALE_AFTER
 
     async def _obey(self, stored: StoredMessage, command: Command[Any], arguments: str) -> None:
-        with self._voice.answering(stored.id) as unanswered:
+        message = stored.message
+        asker = Asker(people=frozenset({message.sender.id}), attended=message.attended)
+        with self._voice.answering(stored.id) as unanswered, self._questions.on_behalf_of(asker):
             try:
                 if command.owner_only and not stored.owner:
                     await self._voice.say("Only an owner of this host may do that.")
                     return
-                await command.run(self._context(stored.message.sender, stored.owner, stored.message.group), arguments)
+                await command.run(self._context(message.sender, stored.owner, message.group), arguments)
             except PumiceError as error:
                 await self._voice.say(str(error))
             except Exception:

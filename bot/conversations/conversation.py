@@ -4,16 +4,20 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
 from bot.conversations.command_desk import CommandDesk, defect_text
+from bot.conversations.extension_desk import ExtensionDesk
 from bot.conversations.gathering import Gathering
+from bot.conversations.overheard import overheard_note
 from bot.conversations.pending import Pending
 from bot.conversations.runs import Runs
 from bot.conversations.services import ConversationServices
 from bot.conversations.session_moves import SessionMoves
 from bot.conversations.session_seat import SessionSeat
+from bot.conversations.skill_desk import SkillDesk
 from bot.conversations.summing_up import SummingUp
 from bot.conversations.turn import Turn
 from bot.conversations.voice import Voice
@@ -23,12 +27,16 @@ from bot.delivery.errands import FULL_DISK_DELAY_S, Errands
 from bot.delivery.inbox import StoredMessage, UnfinishedTurn
 from bot.delivery.outbox import CutRun
 from bot.delivery.wording import STOPPED
+from bot.extension_texts import extension_news
 from bot.settings import ChatSettings
 from features.agent import AgentSession
-from features.contracts.chat import Address, Button, OutboundFile
-from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyError
-from features.contracts.events import SessionEvent
-from features.contracts.models import ThinkingLevel
+from features.contracts.chat import Address, Button, ChatCommand, DueRun, OutboundFile, Person
+from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyError, UserMustAct
+from features.contracts.events import MessageEnd, SessionEvent
+from features.contracts.jobs import JobOrigin
+from features.contracts.messages import CustomMessage
+from features.contracts.models import Model, ThinkingLevel
+from features.extensions import LoadedExtension
 
 __all__ = ["Conversation", "ConversationStatus", "StopReport"]
 
@@ -74,31 +82,54 @@ class Conversation:
         self._services = services
         self._errands = Errands(log, services.ids)
         self._voice = Voice(address, services.outbox)
+        self._questions = services.questions.chat(address, noted=lambda lines: self._runs.note(lines))
+        self._extensions = ExtensionDesk(address, services, self._voice, self, lambda: self._seat.current)
         self._commands = CommandDesk(
-            services, self._voice, lambda who, owner, group: services.context(self, who, owner, group), recovered_through=recovered_through
+            services,
+            self._voice,
+            self._questions,
+            lambda who, owner, group: services.context(self, who, owner, group),
+            further=self._extensions.parse,
+            recovered_through=recovered_through,
         )
+        self._skills = SkillDesk(address.place, services.skills, self._voice)
         self._line = WaitingLine(address, services.inbox, backlog=backlog)
         self._gathering = Gathering(self._line, services.clock)
         self._pending = Pending(address, services.inbox)
-        self._runs = Runs(address, services, self._errands, ended=self._run_ended)
+        self._runs: Runs = Runs(address, services, self._errands, self._questions, ended=self._run_ended)
         self._summing_up = SummingUp(address, services, self._tell)
-        self._seat = SessionSeat(address, services.opener, self._runs.books, opened=self._opened, heard=self._heard)
-        self.moves = SessionMoves(address, services, self._seat, self._runs, halt=self._halt, again=self._answer_again)
+        self._seat: SessionSeat = SessionSeat(
+            address,
+            services.opener,
+            self._runs.books,
+            self._questions,
+            self._extensions,
+            opened=self._opened,
+            heard=self._heard,
+        )
+        self.moves: SessionMoves = SessionMoves(address, services, self._seat, self._runs, halt=self._halt, again=self._answer_again)
         self._unfinished: deque[tuple[UnfinishedTurn, CutRun]] = deque()
         self._actor: asyncio.Task[None] | None = None
         self._preparing: asyncio.Task[None] | None = None
         self._leaving = False
+        self._group = False
 
     # What arrives
 
     def receive(self, stored: StoredMessage) -> None:
-        """Take a message that is on the disk. Control commands act at once; everything else waits for its turn."""
+        """Take a message that is on the disk. Control commands and answers act at once; everything else waits for its turn."""
+        self._group = stored.message.group
         self.last_used = self._services.clock.monotonic()
         if self._commands.is_control(stored):
             self._errands.start(self._act_at_once(stored), name=f"command {self.address}")
+        elif self._questions.understands(stored) and self._commands.is_plain(stored):
+            self._errands.start(self._take_answer(stored), name=f"answer {self.address}")
         else:
-            self._line.put(stored)
-            self._wake()
+            self._put(stored)
+
+    def _put(self, stored: StoredMessage) -> None:
+        self._line.put(stored)
+        self._wake()
 
     def take_up(self, unfinished: UnfinishedTurn | None = None, cut: CutRun | None = None) -> None:
         """Go on where an earlier process ended."""
@@ -114,15 +145,42 @@ class Conversation:
             self._errands.start(self.say(f"I could not send {names}: {reason}"), name=f"refusal {self.address}")
 
     @property
+    def running(self) -> bool:
+        return self._runs.active
+
+    @property
+    def origin(self) -> JobOrigin:
+        """Who is behind what is said here at the moment, as a job that it makes remembers it."""
+        turn = self._runs.turn
+        if turn is None:
+            return JobOrigin()
+        if (run := turn.run) is not None:
+            return JobOrigin(by=run.by, owner=run.owner, group=run.group, depth=run.depth + 1)
+        return JobOrigin(by=turn.first.sender.id, owner=turn.owner, group=turn.first.group)
+
+    @property
     def idle(self) -> bool:
         """Nothing goes on and nothing is kept that is not on the disk."""
         compacting = self._seat.current is not None and self._seat.current.compacting
-        return self._actor is None and not self._runs.active and not compacting and not len(self._errands) and not self._pending.has_notes
+        return (
+            self._actor is None
+            and not self._runs.active
+            and not compacting
+            and not len(self._errands)
+            and not self._pending.has_notes
+            and self._questions.idle
+        )
 
     async def _act_at_once(self, stored: StoredMessage) -> None:
         await self._commands.act_at_once(stored)
         if self._commands.has_skipped:
             self._wake()
+
+    async def _take_answer(self, stored: StoredMessage) -> None:
+        try:
+            await self._questions.typed(stored)
+        except UserMustAct as refusal:
+            await self.say(str(refusal), answers=(stored.id,))
 
     # The actor
 
@@ -173,6 +231,7 @@ class Conversation:
             problem = await self._problem_with(turn)
             if problem is not None:
                 await self.say(problem, answers=turn.ids)
+                self._services.ended(turn.ids, "failed", problem)
         except OperatorMustAct:  # also of what is said about a problem: a turn that nobody was told of is not over
             self._pending.held.appendleft(turn)
             raise
@@ -193,17 +252,47 @@ class Conversation:
 
     async def _take(self, turn: Turn) -> None:
         stored = turn.messages[0]
-        if stored.message.kind == "edit":
+        if self._seat.current is None and self._commands.is_unknown(stored):
+            await self._seat.get()  # it may be an extension's
+        if turn.run is not None:
+            await self._take_scheduled(turn, turn.run)
+        elif turn.apart:
+            await self._take_extensions_wish(turn)
+        elif stored.message.kind in ("edit", "deletion"):
             await self._edit(stored)
         elif (parsed := self._commands.parse(stored)) is not None:
             await self._commands.act_in_turn(stored, *parsed)
-        elif (near := self._commands.mistyped(stored)) is not None:
+        elif (reply := await self._skills.look_at(turn)) is not None:
+            await self.say(reply.text, buttons=reply.buttons, answers=turn.ids)
+        elif not turn.calls and (near := self._commands.mistyped(stored)) is not None:
             await self.say(f"There is no such command. Did you mean /{near}?", answers=turn.ids)
+        elif turn.withdrawn:
+            await self._services.inbox.close_without_answer(turn.ids, skipped=True)
         elif turn.empty:
             await self.say(_NOTHING_TO_READ, answers=turn.ids)
         elif self._runs.active:
             await self._join(turn, (await self.settings()).busy)
         elif await self._prepare(turn):
+            await self._begin(turn)
+
+    async def _take_scheduled(self, turn: Turn, run: DueRun) -> None:
+        """A text is said at once; a prompt waits for what goes on, and joins nothing."""
+        if run.mode == "text":
+            text = "\n\n".join(part for part in (run.heading, turn.first.text) if part)
+            await self.say(text, buttons=run.buttons, answers=turn.ids)
+            self._services.ended(turn.ids, "done", "")
+        elif self._runs.active:
+            self._pending.held.append(turn)
+        elif await self._prepare(turn):
+            await self._begin(turn)
+        else:
+            self._services.ended(turn.ids, "stopped", "")
+
+    async def _take_extensions_wish(self, turn: Turn) -> None:
+        """It waits for what goes on, and joins nothing."""
+        if self._runs.active:
+            self._pending.held.append(turn)
+        elif not await self._extensions.is_over(turn, await self._seat.get()) and await self._prepare(turn):
             await self._begin(turn)
 
     async def _edit(self, stored: StoredMessage) -> None:
@@ -235,16 +324,30 @@ class Conversation:
             await self.say(STOPPED, answers=turn.ids)
             return False
         task.result()
+        if turn.heard is not None and turn.heard.handled:
+            await self._swallowed(turn, turn.heard.reply)
+            return False
         return True
+
+    async def _swallowed(self, turn: Turn, reply: str | None) -> None:
+        """An extension has dealt with a turn."""
+        if reply and reply.strip():
+            await self.say(reply, answers=turn.ids)
+        else:
+            await self._services.inbox.close_without_answer(turn.ids, skipped=False)
 
     async def _make_ready(self, turn: Turn) -> None:
         session = await self._seat.get()
+        channel = self._services.channels[self.address.channel]
+        if (note := await overheard_note(channel, self._services.inbox, turn)) is not None:
+            turn.notes.append(note)
         if turn.fetched is None and turn.attachments:
-            channel = self._services.channels[self.address.channel]
             turn.fetched = await self._services.attachments.fetch(turn, channel, vision="image" in session.model.input)
             for problem in turn.fetched.problems:
                 await self.say(problem)
         self._pending.dress(turn)
+        if turn.heard is None and not (turn.apart and turn.empty):
+            turn.heard = await session.hear(turn.prompt())
 
     async def _begin(self, turn: Turn) -> None:
         if self._leaving:
@@ -292,16 +395,23 @@ class Conversation:
     def _run_ended(self, session: AgentSession) -> None:
         self.last_used = self._services.clock.monotonic()
         self._pending.take_back(session.take_queued())
+        if not self._leaving:
+            self._errands.start(self._skills.ask(group=self._group), name=f"skills {self.address}")
         self._wake()
 
-    def _opened(self, session: AgentSession) -> None:
+    def _opened(self, session: AgentSession, news: Sequence[LoadedExtension]) -> None:
         for notice in session.notices:
             self._tell(notice)
+        if news:
+            text, buttons = extension_news(news)
+            self._errands.start(self._voice.aside(text, buttons=buttons), name=f"extensions {self.address}")
 
     def _tell(self, text: str) -> None:
-        self._errands.start(self.say(text), name=f"notice {self.address}")
+        self._errands.start(self._voice.aside(text), name=f"notice {self.address}")
 
     def _heard(self, event: SessionEvent) -> None:
+        if isinstance(event, MessageEnd) and isinstance(event.message, CustomMessage) and event.message.display:
+            self._services.outbox.look(self.address)
         self._runs.on_event(event)
         self._summing_up.on_event(event)
         self._services.publish(self.address, event)
@@ -319,10 +429,37 @@ class Conversation:
         """Put a text into the chat; within a command the first one answers it."""
         await self._voice.say(text, buttons=buttons, files=files, answers=answers)
 
+    async def answer_question(self, question_id: str, number: str, person: Person, *, owner: bool, group: bool) -> None:
+        """Take a button's answer to a question of this chat.
+
+        Raises:
+            UserMustAct: it is not for this person, or too late.
+        """
+        await self._questions.press(question_id, number, person, owner=owner, group=group)
+
     async def session(self) -> AgentSession:
         """The session of this address, opened or made if need be."""
         self.last_used = self._services.clock.monotonic()
         return await self._seat.get()
+
+    async def extensions(self) -> Sequence[LoadedExtension]:
+        """Those of this address's session. What has changed is taken up first, if nothing goes on."""
+        self.last_used = self._services.clock.monotonic()
+        return await self._seat.extensions()
+
+    async def take_up_extensions(self) -> None:
+        """Load extensions of this chat again, after stopping the run."""
+        await self.stop()
+        await self._seat.reload()
+
+    async def extension_commands(self) -> Sequence[ChatCommand]:
+        """The commands that the extensions of this address's session bring."""
+        await self.session()
+        return self._extensions.commands()
+
+    async def extension_models(self) -> Sequence[Model]:
+        """The models that they bring."""
+        return (await self.session()).brought_models
 
     async def stop(self) -> StopReport:
         """Stop what is going on, at once; what waits is kept and answered next."""
@@ -343,7 +480,7 @@ class Conversation:
 
     async def _answer_again(self, session: AgentSession, owner: bool) -> None:
         """Start a run without a new prompt; its answer answers the command that asked for it."""
-        self._runs.again(session, self._voice.hand_over(), await self.settings(), owner=owner)
+        self._runs.again(session, self._voice.hand_over(), await self.settings(), self._questions.asker_now, owner=owner)
 
     @property
     def _waiting(self) -> int:
@@ -355,7 +492,7 @@ class Conversation:
         return ConversationStatus(
             running=self._runs.active,
             queued=self._waiting,
-            running_tools=tuple(self._runs.tools.values()),
+            running_tools=self._runs.running_tools(),
             model=session.model.reference if session is not None else "",
             context_tokens=session.context_tokens() if session is not None else 0,
             context_window=session.model.context_window if session is not None else 0,
@@ -405,8 +542,8 @@ class Conversation:
         self._runs.books.parked = True
         await self._runs.halt()
 
-    async def close(self) -> None:
+    async def close(self, reason: Literal["quit", "evict"] = "quit") -> None:
         self.leave()
         self._runs.books.parked = True  # what is cut here is not answered
         await self._errands.close()
-        await self._seat.close()
+        await self._seat.close(reason)

@@ -91,11 +91,12 @@ class Conversations:
             for address, conversation in list(self._open.items()):
                 if self._idle_s and conversation.idle and now - conversation.last_used >= self._idle_s:
                     del self._open[address]  # first, so that a message that comes meanwhile finds a fresh one
-                    await conversation.close()
+                    await conversation.close("evict")
 
     def leave(self) -> None:
         """Begin nothing more."""
         self._leaving = True
+        self._services.questions.leaving = True
         for conversation in self._open.values():
             conversation.leave()
 
@@ -106,7 +107,7 @@ class Conversations:
 
     async def close(self) -> None:
         self.leave()
-        await self._each(Conversation.close)
+        await self._each(lambda conversation: conversation.close())
         self._open.clear()
 
     async def _each(self, what: Callable[[Conversation], Coroutine[Any, Any, None]]) -> None:

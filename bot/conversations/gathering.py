@@ -30,7 +30,7 @@ class Gathering:
         while _may_go_on(turn) and await self._more_arrives():
             stored = self._line.peek()
             assert stored is not None
-            if stored.message.kind == "edit" and turn.edit(stored) is not None:
+            if stored.message.kind in ("edit", "deletion") and turn.edit(stored) is not None:
                 self._line.take()
             elif _belongs(turn.messages[-1], stored):
                 turn.joins(self._line.take())

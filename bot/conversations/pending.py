@@ -1,6 +1,9 @@
 """What waits for a run: turns, and notes for the next one."""
 
 from collections import deque
+from itertools import takewhile
+
+import msgspec
 
 from bot.conversations.turn import Turn, as_message, correction, late_edit_note
 from bot.delivery.inbox import Inbox, StoredMessage
@@ -48,12 +51,15 @@ class Pending:
         self._remarks.clear()
 
     def next(self, *, all_at_once: bool) -> Turn | None:
+        """The next turn; one that calls a skill or a template, or that nobody said, stays by itself."""
         if not self.held:
             return None
         turn = self.held.popleft()
-        if all_at_once:
-            turn.takes_over(list(self.held))
-            self.held.clear()
+        if all_at_once and turn.joinable:
+            others = list(takewhile(lambda held: held.joinable, self.held))
+            turn.takes_over(others)
+            for _ in others:
+                self.held.popleft()
         return turn
 
     def take_back(self, prompts: tuple[Prompt, ...]) -> None:
@@ -72,12 +78,13 @@ class Pending:
             what is to be dealt with like a message: a correction for the run, or an edit of something that was never said to us.
         """
         found = await self._inbox.find(self._address, edit.message.ref) if edit.message.ref is not None else None
-        if found is None or found[1] == "skipped":
+        deleted = edit.message.kind == "deletion"
+        if not deleted and (found is None or found[1] == "skipped"):
             return Turn([as_message(edit)])
-        original, _ = found
-        if original.message.text == edit.message.text:
+        if found is None or found[1] == "skipped" or (not deleted and found[0].message.text == edit.message.text):
             await self._inbox.close_without_answer((edit.id,), skipped=True)
             return None
+        original, _ = found
         changed = next((changed for turn in self.held if (changed := turn.edit(edit)) is not None), None)
         if changed is not None:
             await self._inbox.replace(changed)
@@ -96,4 +103,5 @@ class Pending:
             return
         for prompt in session.take_queued():
             turn = next((turn for turn in self.handed if turn.ids[0] == prompt.source_ids[0]), None)
-            await session.prompt(turn.prompt() if turn is not None else prompt, when_busy="steer")
+            again = prompt if turn is None else msgspec.structs.replace(turn.prompt(), heard=True)
+            await session.prompt(again, when_busy="steer")

@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from bot.conversations.command_desk import defect_text
-from bot.conversations.presenter import SUMMING_UP, Presenter, tool_line
+from bot.conversations.elapsed import with_elapsed
+from bot.conversations.presenter import SUMMING_UP, NoView, Presenter, tool_line
 from bot.conversations.services import ConversationServices
 from bot.conversations.turn import Turn
 from bot.delivery.errands import FULL_DISK_DELAY_S, Errands
@@ -14,18 +15,22 @@ from bot.delivery.inbox import UnfinishedTurn
 from bot.delivery.outbox import CutRun
 from bot.delivery.run_books import RunBooks, RunStart
 from bot.delivery.wording import STOPPED
+from bot.questions import Asker, ChatQuestions
 from bot.settings import ChatSettings
 from features.agent import AgentSession
 from features.contracts.agent import RunFailure, RunOutcome
 from features.contracts.chat import Address, OutboundMessage
 from features.contracts.errors import OperatorMustAct, PumiceError
 from features.contracts.events import AgentEnd, CompactionEnd, CompactionStart, SessionEvent, ToolExecutionEnd, ToolExecutionStart
+from features.contracts.jobs import RunEnd
 from features.contracts.messages import AssistantMessage, Usage, message_text
 from features.contracts.sessions import MessageEntry
 
 __all__ = ["Runs"]
 
 log = logging.getLogger("pumice.conversations")
+
+_ENDS: Mapping[str, RunEnd] = {"success": "done", "error": "failed", "aborted": "stopped"}
 
 
 class Runs:
@@ -36,7 +41,13 @@ class Runs:
     """
 
     def __init__(
-        self, address: Address, services: ConversationServices, errands: Errands, *, ended: Callable[[AgentSession], None]
+        self,
+        address: Address,
+        services: ConversationServices,
+        errands: Errands,
+        questions: ChatQuestions,
+        *,
+        ended: Callable[[AgentSession], None],
     ) -> None:
         self.books = RunBooks(
             address,
@@ -45,10 +56,12 @@ class Runs:
             usage=lambda message: services.spent(address.place, self._zone, message),
             more_to_come=self._more_to_come,
         )
-        self.tools: dict[str, str] = {}
+        self.tools: dict[str, tuple[str, float]] = {}
+        self.turn: Turn | None = None
         self._address = address
         self._services = services
         self._errands = errands
+        self._questions = questions
         self._ended = ended
         self._zone = "UTC"
         self._session: AgentSession | None = None
@@ -62,28 +75,38 @@ class Runs:
 
     def start(self, session: AgentSession, turn: Turn, settings: ChatSettings) -> None:
         """Begin a run with a turn; no run may be active."""
-        prompt = turn.prompt()
-        self._launch(session, settings, RunStart(reply_to=turn.reply_to), turn.ids, lambda: session.prompt(prompt))
+        asker = Asker(people=turn.people, attended=turn.attended)
+        self.turn = turn
+        if turn.apart and turn.empty:
+            start = RunStart(reply_to=turn.reply_to, answers=turn.ids)
+            self._launch(session, settings, start, asker, turn.ids, lambda: session.resume(turn.ids, owner=turn.owner))
+            return
+        prompt, run = turn.prompt(), turn.run
+        start = RunStart(
+            reply_to=turn.reply_to, scheduled=turn.ids if run is not None else (), heading=run.heading if run is not None else ""
+        )  # fmt: skip
+        self._launch(session, settings, start, asker, turn.ids, lambda: session.prompt(prompt))
 
     def resume(self, session: AgentSession, unfinished: UnfinishedTurn, cut: CutRun, settings: ChatSettings) -> None:
         """Go on with what an earlier process left unfinished; no run may be active."""
         start = RunStart(
-            reply_to=unfinished.reply_to if unfinished.group else None,
+            reply_to=unfinished.reply_to,
             run_id=self._services.ids(),
             answers=unfinished.message_ids,
             draft=cut.draft,
             uncertain=cut.uncertain,
             replaces=cut.run_ids,
         )
-        self._launch(session, settings, start, unfinished.message_ids, lambda: _go_on(session, unfinished))
+        asker = Asker(people=unfinished.people, attended=unfinished.attended)
+        self._launch(session, settings, start, asker, unfinished.message_ids, lambda: _go_on(session, unfinished))
 
-    def again(self, session: AgentSession, asked: tuple[str, ...], settings: ChatSettings, *, owner: bool) -> None:
+    def again(self, session: AgentSession, asked: tuple[str, ...], settings: ChatSettings, asker: Asker, *, owner: bool) -> None:
         """Begin a run that answers what stands at the end of the branch; no run may be active.
 
         Args:
             asked: the messages that the answer answers, which are none that it takes in.
         """
-        self._launch(session, settings, RunStart(answers=asked), asked, lambda: session.resume(owner=owner))
+        self._launch(session, settings, RunStart(answers=asked), asker, asked, lambda: session.resume(owner=owner))
 
     async def halt(self) -> None:
         """Stop the run; returns when what it owes is in the outbox, or when it is parked."""
@@ -103,9 +126,9 @@ class Runs:
     def on_event(self, event: SessionEvent) -> None:
         match event:
             case ToolExecutionStart():
-                self.tools[event.tool_call_id] = tool_line(event)
+                self.tools[event.tool_call_id] = (tool_line(event), self._services.clock.monotonic())
             case CompactionStart():
-                self.tools[SUMMING_UP] = SUMMING_UP
+                self.tools[SUMMING_UP] = (SUMMING_UP, self._services.clock.monotonic())
             case CompactionEnd():
                 self.tools.pop(SUMMING_UP, None)
             case ToolExecutionEnd():
@@ -117,6 +140,16 @@ class Runs:
         if self._presenter is not None:
             self._presenter.on_event(event)
 
+    def note(self, lines: Sequence[str]) -> None:
+        """Show lines beside what the run is doing."""
+        if self._presenter is not None:
+            self._presenter.note(lines)
+
+    def running_tools(self) -> tuple[str, ...]:
+        """What runs, and for how long."""
+        now = self._services.clock.monotonic()
+        return tuple(with_elapsed(line, now - began) for line, began in self.tools.values())
+
     def _more_to_come(self) -> bool:
         return self._session is not None and bool(self._session.queued)
 
@@ -125,6 +158,7 @@ class Runs:
         session: AgentSession,
         settings: ChatSettings,
         start: RunStart,
+        asker: Asker,
         asked: tuple[str, ...],
         ask: Callable[[], Coroutine[Any, Any, RunOutcome | None]],
     ) -> None:
@@ -134,36 +168,50 @@ class Runs:
         self._zone = settings.time_zone
         self.books.session_id = session.id
         self.books.begin(start)
-        self._task = self._errands.start(self._carry(session, settings, start, asked, ask), name=f"run {self._address}")
+        self._task = self._errands.start(self._carry(session, settings, start, asker, asked, ask), name=f"run {self._address}")
 
     async def _carry(
         self,
         session: AgentSession,
         settings: ChatSettings,
         start: RunStart,
+        asker: Asker,
         asked: tuple[str, ...],
         ask: Callable[[], Coroutine[Any, Any, RunOutcome | None]],
     ) -> None:
         presenter = self._presenter = self._present(settings, start)
+        presenter.note(self._questions.notes)
         try:
             try:
-                outcome = None if self._halting else await ask()
+                with self._questions.during_run(asker):
+                    outcome = None if self._halting else await ask()
             finally:  # what is owed goes out after the last that the view sends
                 self.books.draft_left(await presenter.close())
             if outcome is None:
                 outcome = _branch_end(session, stopped=self._halting)
             await self._until_stored(lambda: self.books.settle(outcome, asked=asked))
+            self._tell_end(outcome)
         except PumiceError as error:
             text = str(error)
             await self._until_stored(lambda: self.books.fail(text, answers=asked))
+            self._services.ended(self.books.message_ids, "failed", text)
         except Exception:
             error_id = self._services.ids()
             log.exception("run broke", extra={"facts": {"chat": str(self._address), "error_id": error_id}})
             await self._until_stored(lambda: self.books.fail(defect_text(error_id), answers=asked))
+            self._services.ended(self.books.message_ids, "failed", f"error {error_id}")
         finally:
             self._presenter = None
             self._task = None
+            self.turn = None
             self._ended(session)
+
+    def _tell_end(self, outcome: RunOutcome) -> None:
+        """Say how the run ended to whoever keeps books of scheduled ones; a run that is parked has not."""
+        if self.books.parked and outcome.outcome == "aborted":
+            return
+        end: RunEnd = "silent" if self.books.silent else _ENDS[outcome.outcome]
+        self._services.ended(self.books.message_ids, end, outcome.failure.message if outcome.failure else "")
 
     async def _until_stored(self, owe: Callable[[], Awaitable[None]]) -> None:
         """A full disk must not swallow an answer; it waits until there is room."""
@@ -176,11 +224,13 @@ class Runs:
 
     def _present(self, settings: ChatSettings, start: RunStart) -> Presenter:
         channel = self._services.channels[self._address.channel]
-        view = channel.live(self._address, reply_to=start.reply_to, opened=self.books.draft_shown)
+        unseen = bool(start.scheduled)
+        view = NoView() if unseen else channel.live(self._address, reply_to=start.reply_to, opened=self.books.draft_shown)
         return Presenter(
             view,
-            stream=settings.stream,
-            verbose=settings.verbose,
+            clock=self._services.clock,
+            stream=settings.stream and not unseen,
+            verbose="off" if unseen else settings.verbose,
             may_show=self.books.intend_draft,
             spawn=lambda work: self._errands.start(work, name=f"presenter {self._address}"),
             tell=self._tell,

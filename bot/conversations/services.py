@@ -10,14 +10,17 @@ import msgspec
 from bot.conversations.attachments import Attachments
 from bot.conversations.session_seat import SessionOpener
 from bot.delivery import Inbox, Outbox
+from bot.questions import Questions
 from bot.settings import SettingsStore
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, ChatChannel, Person
 from features.contracts.clock import Clock
 from features.contracts.events import SessionEvent
+from features.contracts.jobs import RunEnd
 from features.contracts.messages import AssistantMessage
 from features.contracts.sessions import TransactionWork
 from features.sessions import SessionTransfer
+from features.skills import SkillCatalog
 from features.usage import UsageLedger
 
 if TYPE_CHECKING:
@@ -27,10 +30,14 @@ __all__ = ["ConversationServices"]
 
 
 class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
-    """``context`` makes what a command is given; ``publish`` tells every session event to whoever watches."""
+    """``context`` makes what a command is given; ``publish`` tells every session event to whoever watches.
+
+    ``ended`` hears how the run of some messages ended, or that they were answered without one.
+    """
 
     inbox: Inbox
     outbox: Outbox
+    questions: Questions
     settings: SettingsStore
     opener: SessionOpener
     transfer: SessionTransfer
@@ -38,10 +45,12 @@ class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
     attachments: Attachments
     commands: CommandRegistry[Any]
     context: Callable[["Conversation", Person, bool, bool], Any]
+    skills: SkillCatalog
     usage: UsageLedger
     publish: Callable[[Address, SessionEvent], None]
     clock: Clock
     ids: Callable[[], str]
+    ended: Callable[[tuple[str, ...], RunEnd, str], None] = lambda messages, end, error: None
 
     def spent(self, place: Address, zone: str, message: AssistantMessage) -> TransactionWork:
         """SQL that enters what a model call cost, on the day that it is in the place's zone."""

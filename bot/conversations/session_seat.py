@@ -2,19 +2,29 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Literal
 
+import msgspec
+
+from bot.place_extensions import PlaceExtensions
+from bot.questions import ChatQuestions
 from bot.settings import ChatSettings, SettingsStore
 from features.agent import AgentSession, AgentSessionFactory, AgentSessionOptions
-from features.contracts.agent import EntryJournal, Spending
+from features.contracts.agent import EntryJournal, SessionHost, Spending
 from features.contracts.chat import Address, ChatSender, OutboundMessage
 from features.contracts.clock import Clock
 from features.contracts.errors import UserMustAct
 from features.contracts.events import SessionEvent
+from features.contracts.extensions import ExtensionSpec
+from features.contracts.processes import ProcessRunner
 from features.contracts.sessions import SessionStore, SessionSummary
 from features.contracts.tools import ToolContext
+from features.extensions import ExtensionLease, LoadedExtension
+from features.memory import Memory
+from features.skills import SkillCatalog
 from features.tools import ToolRegistry
 from workspaces import Workspaces
 
@@ -32,10 +42,14 @@ class SessionOpener:
     """Opens sessions with all that belongs to their place.
 
     Args:
-        tools: makes the tools of one session; what it hands to ``send`` goes into that session's chat.
+        tools: makes the tools of one session of a place; what it hands to ``send`` goes into that session's chat.
         post: puts a message into the outbox.
+        processes: starts what extensions start; None where nothing may be.
+        host_commands: names that no extension's command can have.
+        built_in: the host's own extensions, which every session has.
         roots: folders beside the workspace that file tools may reach.
         spending: what a place may spend, by its time zone; None for places without a budget whose summaries are not counted.
+        instructions: a file of instructions for all chats.
     """
 
     def __init__(
@@ -46,18 +60,32 @@ class SessionOpener:
         workspaces: Workspaces,
         *,
         clock: Clock,
-        tools: Callable[[ChatSender], ToolRegistry],
+        tools: Callable[[Address, ChatSender], ToolRegistry],
+        skills: SkillCatalog,
+        memory: Memory,
         post: Callable[[Address, OutboundMessage], Awaitable[object]],
+        extensions: PlaceExtensions,
+        processes: ProcessRunner | None = None,
+        host_commands: Sequence[str] = (),
+        built_in: Sequence[ExtensionSpec] = (),
         roots: Sequence[Path] = (),
         spending: Callable[[Address, str], Spending] | None = None,
+        instructions: Path | None = None,
     ) -> None:
         self.store = store
         self.settings = settings
+        self.extensions = extensions
         self._factory = factory
         self._workspaces = workspaces
         self._clock = clock
         self._tools = tools
+        self._skills = skills
+        self._memory = memory
+        self._instructions = instructions
         self._post = post
+        self._processes = processes
+        self._host_commands = tuple(host_commands)
+        self._built_in = tuple(built_in)
         self._roots = tuple(roots)
         self._spending = spending
 
@@ -67,11 +95,19 @@ class SessionOpener:
         settings: ChatSettings,
         journal: EntryJournal,
         *,
+        questions: ChatQuestions,
+        host: SessionHost,
+        began: Literal["startup", "new", "resume", "fork", "reload"] = "startup",
+        extensions: tuple[ExtensionSpec, ...] = (),
         session_id: str | None = None,
         new: bool = False,
         name: str = "",
+        scope: str = "",
     ) -> AgentSession:
         """The session ``session_id`` of an address, its current one, or a new one.
+
+        Args:
+            scope: whose session it is, where it is not the chat's own; it talks into the chat all the same.
 
         Raises:
             KeyError: there is no such session.
@@ -82,6 +118,7 @@ class SessionOpener:
         async def send(message: OutboundMessage) -> None:
             await self._post(address, message)
 
+        scope = scope or str(address)
         folder = await asyncio.to_thread(self._ready_folder, place)
         context = ToolContext(
             address=str(address),
@@ -89,20 +126,32 @@ class SessionOpener:
             workspace=folder,
             scratch=self._workspaces.scratch(place),
             roots=self._roots,
+            readable=await self._skills.readable(),
             time_zone=settings.time_zone,
         )
         return await self._factory.create(
             AgentSessionOptions(
-                scope=str(address),
+                scope=scope,
                 session_id=session_id,
                 new=new,
                 name=name,
-                tools=self._tools(send),
+                tools=self._tools(place, send),
+                skills=self._skills.place(place),
+                host_instructions=self._instructions,
+                host_memory=self._memory.host_file(place),
                 tool_context=context,
                 chat=f"You talk in the chat {address}, through {address.channel}.",
                 model=settings.model,
+                spare_model=self.settings.defaults.model,
                 thinking=settings.thinking,
                 journal=journal,
+                extensions=(*self._built_in, *extensions),
+                ui=questions,
+                keep_verbatim=questions.open_texts,
+                host=host,
+                began=began,
+                processes=self._processes,
+                host_commands=self._host_commands,
                 spending=None if self._spending is None else self._spending(place, settings.time_zone),
             )
         )
@@ -123,7 +172,7 @@ class SessionSeat:
     """Holds at most one open session; opening and changing take turns.
 
     Args:
-        opened: called with each session that takes the seat.
+        opened: called with each session that takes the seat, and with the extensions of its place that wait or fail.
         heard: called with every event of the session in the seat.
     """
 
@@ -132,67 +181,129 @@ class SessionSeat:
         address: Address,
         opener: SessionOpener,
         journal: EntryJournal,
+        questions: ChatQuestions,
+        host: SessionHost,
         *,
-        opened: Callable[[AgentSession], None],
+        opened: Callable[[AgentSession, Sequence[LoadedExtension]], None],
         heard: Callable[[SessionEvent], None],
     ) -> None:
         self.current: AgentSession | None = None
         self._address = address
         self._opener = opener
         self._journal = journal
+        self._questions = questions
+        self._host = host
         self._opened = opened
         self._heard = heard
-        self._zone = ""
+        self._lease: ExtensionLease | None = None
+        self._made_for: tuple[str, int] | None = None
         self._changing = asyncio.Lock()
 
     async def get(self) -> AgentSession:
-        """The session of the address, opened if it is not; again, if the place's zone has changed and nothing is going on."""
-        async with self._changing:
-            settings = await self._opener.settings.get(self._address.place)
-            if self.current is not None and (settings.time_zone == self._zone or self.current.running or self.current.compacting):
-                return self.current
-            return await self._take(await self._opener.open(self._address, settings, self._journal), settings)
+        """The session of the address, opened if it is not; again, if the place's zone or its extensions have changed and nothing is
+        going on."""
+        return await self._get(tell=True)
 
     async def start_new(self, name: str) -> AgentSession:
         async with self._changing:
-            settings = await self._opener.settings.get(self._address.place)
-            return await self._take(await self._opener.open(self._address, settings, self._journal, new=True, name=name), settings)
+            return await self._open(await self._opener.settings.get(self._address.place), new=True, name=name, began="new")
+
+    async def reload(self) -> None:
+        """Open the session again, with the extensions as they are now."""
+        async with self._changing:
+            self._made_for = None
+        await self._get(tell=True)
 
     async def switch(self, written: str) -> AgentSession:
         """Take the session that ``find`` finds."""
         async with self._changing:
             summary = await self.find(written)
             settings = await self._opener.settings.get(self._address.place)
-            session = await self._opener.open(self._address, settings, self._journal, session_id=summary.id)
+            session = await self._open(settings, session_id=summary.id, began="resume")
             await self._opener.store.make_current(str(self._address), summary.id)
-            return await self._take(session, settings)
+            return session
+
+    async def extensions(self) -> tuple[LoadedExtension, ...]:
+        """Those that the session has and how they fare in it, after another look at the place's folder."""
+        if self._lease is not None and await self._opener.extensions.is_stale(self._address.place, self._lease):
+            self._made_for = None
+        session = await self._get(tell=False)
+        states = session.extensions.states
+        return tuple(_as_it_fares(extension, states) for extension in (self._lease.all if self._lease is not None else ()))
 
     async def delete(self, session_id: str) -> None:
         """Delete a session that ``find`` found, for good."""
         async with self._changing:
             if self.current is not None and self.current.id == session_id:
-                await self._leave()
+                await self._leave("delete")
             await self._opener.store.delete(session_id)
 
     async def list(self) -> list[SessionSummary]:
         return await self._opener.store.list(str(self._address), limit=_MOST_LISTED)
 
-    async def close(self) -> None:
+    async def close(self, reason: Literal["quit", "evict"]) -> None:
         async with self._changing:
-            await self._leave()
+            await self._leave(reason)
 
-    async def _take(self, session: AgentSession, settings: ChatSettings) -> AgentSession:
-        await self._leave()
-        self.current = session
-        self._zone = settings.time_zone
+    async def _get(self, *, tell: bool) -> AgentSession:
+        """
+        Args:
+            tell: whether the chat hears of extensions of its own that do not run.
+        """
+        async with self._changing:
+            settings = await self._opener.settings.get(self._address.place)
+            if self.current is not None:
+                if self._made_for == self._wanted(settings) or self.current.running or self.current.compacting:
+                    return self.current
+                await self._leave("reload")  # first, so that an extension's end comes before its new beginning
+                return await self._open(settings, began="reload", tell=tell)
+            return await self._open(settings, tell=tell)
+
+    async def _open(
+        self,
+        settings: ChatSettings,
+        *,
+        began: Literal["startup", "new", "resume", "reload"] = "startup",
+        session_id: str | None = None,
+        new: bool = False,
+        name: str = "",
+        tell: bool = True,
+    ) -> AgentSession:
+        wanted = self._wanted(settings)  # read first: what changes meanwhile is seen next time
+        lease = await self._opener.extensions.take(self._address.place)
+        try:
+            session = await self._opener.open(
+                self._address,
+                settings,
+                self._journal,
+                questions=self._questions,
+                host=self._host,
+                began=began,
+                extensions=lease.specs,
+                session_id=session_id,
+                new=new,
+                name=name,
+            )
+        except BaseException:
+            lease.close()
+            raise
+        await self._leave("switch")
+        self.current, self._lease, self._made_for = session, lease, wanted
         session.subscribe(self._heard)
-        self._opened(session)
+        self._opened(session, lease.news if tell else ())
         return session
 
-    async def _leave(self) -> None:
+    def _wanted(self, settings: ChatSettings) -> tuple[str, int]:
+        """What a session has to be opened again for: the place's zone and the version of its extensions."""
+        return settings.time_zone, self._opener.extensions.version(self._address.place)
+
+    async def _leave(self, reason: Literal["quit", "evict", "switch", "delete", "reload"]) -> None:
         session, self.current = self.current, None
+        lease, self._lease = self._lease, None
         if session is not None:
-            await session.close()
+            await session.close(reason)
+        if lease is not None:
+            lease.close()
 
     async def find(self, written: str) -> SessionSummary:
         """The session of this address that an id or the beginning of one names.
@@ -212,3 +323,11 @@ class SessionSeat:
         if found:
             raise UserMustAct(f"{len(found)} sessions begin with {wanted}; write a few more characters of the id.")
         raise UserMustAct("There is no such session here. /sessions lists them.")
+
+
+def _as_it_fares(extension: LoadedExtension, states: Mapping[str, str]) -> LoadedExtension:
+    """What was loaded well may have failed since: while it was activated in this session, or three times in a row."""
+    state = states.get(extension.name, "active")
+    if extension.state != "active" or state == "active":
+        return extension
+    return msgspec.structs.replace(extension, state="failed", reason=state.removeprefix("failed: "))

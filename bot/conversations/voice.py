@@ -34,6 +34,14 @@ class Voice:
         message = OutboundMessage(text=text, files=tuple(files), buttons=tuple(tuple(row) for row in buttons))
         await self._outbox.post(self._address, message, answers=tuple(answers))
 
+    async def aside(self, text: str, *, buttons: Sequence[Sequence[Button]] = ()) -> None:
+        """Say something that answers nothing, also within a command."""
+        token = _answering.set(None)
+        try:
+            await self.say(text, buttons=buttons)
+        finally:
+            _answering.reset(token)
+
     def hand_over(self) -> tuple[str, ...]:
         """The message that would be answered by what is said next: somebody else answers it."""
         asked = _answering.get() or []

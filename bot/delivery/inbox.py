@@ -10,15 +10,17 @@ import msgspec
 
 from bot.delivery.errands import Errands
 from bot.delivery.schema import decode_inbound, encode_inbound, marks, writable
-from features.contracts.chat import Address, Cursor, InboundMessage
+from features.contracts.chat import Address, Cursor, DueRun, InboundMessage, Person
 from features.contracts.clock import Clock
 from features.contracts.database import Database, Row, Transaction
+from features.contracts.errors import SessionBusyError
 from features.contracts.sessions import TransactionWork
 
 __all__ = ["Gate", "Inbox", "Judgement", "RefusalReply", "StoredMessage", "UnfinishedTurn", "answered", "consumed"]
 
 log = logging.getLogger("pumice.inbox")
 
+_MOST_OWN = 32
 _COLUMNS = "id, message, owner, received_at, position"
 
 
@@ -33,7 +35,7 @@ class StoredMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnfinishedTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """Messages that a session took in before the host died, and that nothing answers yet."""
+    """Messages that a session took in before the host died, and that nothing answers yet. ``people`` said them."""
 
     address: Address
     session_id: str
@@ -41,6 +43,8 @@ class UnfinishedTurn(msgspec.Struct, frozen=True, kw_only=True):
     reply_to: str | None = None
     group: bool = False
     owner: bool = False
+    people: frozenset[str] = frozenset()
+    attended: bool = True
 
 
 class Judgement(Protocol):
@@ -115,6 +119,28 @@ class Inbox:
         storing.add_done_callback(_retrieve)
         return await asyncio.shield(storing)
 
+    async def take_own(self, message: InboundMessage, *, owner: bool) -> None:
+        """Take what no person sent; it is on the disk when this returns.
+
+        Raises:
+            SessionBusyError: 32 of this chat wait already.
+        """
+        if await self._count_own(message.address) >= _MOST_OWN:
+            raise SessionBusyError(f"{_MOST_OWN} prompts of extensions wait in this chat already")
+        stored = StoredMessage(id=self._ids(), message=writable(message), owner=owner, received_at=self._clock.now())
+        storing = asyncio.ensure_future(self._store([stored], None))
+        storing.add_done_callback(_retrieve)
+        await asyncio.shield(storing)
+
+    async def _count_own(self, address: Address) -> int:
+        sql = "SELECT count(*) FROM inbox WHERE address = ? AND kind = 'extension' AND state = 'waiting'"
+        row = await self._database.read(lambda t: t.fetch_one(sql, (str(address),)))
+        return 0 if row is None else int(row[0])
+
+    async def mark_consumed(self, message_ids: tuple[str, ...], *, session_id: str, entry_id: str) -> None:
+        """Note that messages are in a session already, before its run begins."""
+        await self._database.write(consumed(message_ids, run_id="", session_id=session_id, entry_id=entry_id))
+
     async def cursor(self, name: str) -> int | None:
         row = await self._database.read(lambda t: t.fetch_one("SELECT value FROM cursors WHERE name = ?", (name,)))
         return None if row is None else int(row[0])
@@ -158,15 +184,18 @@ class Inbox:
             groups.setdefault((row[1], row[2]), []).append(row)
         turns: list[UnfinishedTurn] = []
         for (address, session_id), members in groups.items():
-            first = decode_inbound(members[0][3])
+            messages = [decode_inbound(row[3]) for row in members]
+            first = messages[0]
             turns.append(
                 UnfinishedTurn(
                     address=Address.parse(address),
                     session_id=session_id,
                     message_ids=tuple(row[0] for row in members),
-                    reply_to=first.ref,
+                    reply_to=first.under or (first.ref if first.group else None),
                     group=first.group,
                     owner=all(bool(row[4]) for row in members),
+                    people=frozenset(message.sender.id for message in messages),
+                    attended=all(message.attended for message in messages),
                 )
             )
         return turns
@@ -176,6 +205,60 @@ class Inbox:
         sql = f"SELECT {_COLUMNS}, state FROM inbox WHERE address = ? AND ref = ? AND kind = 'message'"  # noqa: S608
         row = await self._database.read(lambda t: t.fetch_one(sql, (str(address), ref)))
         return None if row is None else (_stored(row), row[5])
+
+    # What no person sent
+
+    def put(self, run: DueRun, stored: Callable[[StoredMessage], None]) -> TransactionWork:
+        """SQL that puts a scheduled run among the messages of its chat, once.
+
+        Args:
+            stored: told of the message, on the database's thread, within the transaction.
+        """
+        address = Address("job", run.job_id) if run.isolated else run.address
+        message = InboundMessage(
+            key=run.key or f"job:{run.id}",
+            address=address,
+            sender=Person(id=run.by or f"job:{run.job_id}", name="Schedule"),
+            text=run.text,
+            sent_at=run.due_at,
+            kind="job",
+            attended=False,
+            run=msgspec.structs.replace(run, text=""),
+        )
+        put = StoredMessage(id=run.id, message=writable(message), owner=run.owner, received_at=self._clock.now())
+
+        def work(transaction: Transaction) -> None:
+            for taken in _insert(transaction, [put], None):
+                stored(taken)
+
+        return work
+
+    async def count_waiting(self, address: Address) -> int:
+        """How many messages of a chat nothing has taken in yet."""
+        sql = "SELECT count(*) FROM inbox WHERE address = ? AND state = 'waiting'"
+        row = await self._database.read(lambda t: t.fetch_one(sql, (str(address),)))
+        assert row is not None
+        return int(row[0])
+
+    async def states(self, message_ids: Sequence[str]) -> dict[str, tuple[str, bool]]:
+        """Messages with their states (``waiting``, ``consumed``, ``answered``, ``skipped``) and whether a person's message is taken in with
+        them. What is not there is left out.
+        """
+        sql = (
+            "SELECT id, state, EXISTS (SELECT 1 FROM inbox AS other WHERE other.state = 'consumed' AND other.kind <> 'job'"  # noqa: S608
+            f" AND other.run_id = inbox.run_id) FROM inbox WHERE id IN ({marks(tuple(message_ids))})"
+        )
+        rows = await self._database.read(lambda t: t.fetch_all(sql, tuple(message_ids)))
+        return {row[0]: (row[1], bool(row[2])) for row in rows}
+
+    async def ref_before(self, stored: StoredMessage) -> str | None:
+        """The platform's id of the latest message of the same address that was taken before this one."""
+        sql = (
+            "SELECT ref FROM inbox WHERE address = ? AND position < ? AND kind = 'message' AND ref IS NOT NULL"
+            " ORDER BY position DESC LIMIT 1"
+        )
+        row = await self._database.read(lambda t: t.fetch_one(sql, (str(stored.message.address), stored.position)))
+        return None if row is None else str(row[0])
 
     async def replace(self, stored: StoredMessage) -> None:
         """Write a waiting message anew, as it reads after an edit."""
@@ -216,7 +299,9 @@ def _insert(transaction: Transaction, admitted: Sequence[StoredMessage], cursor:
     position = _last_position(transaction) if admitted else 0
     for stored in admitted:
         message = stored.message
-        known = transaction.execute(
+        if message.aliases and _taken_as(transaction, message.aliases):
+            continue
+        new = transaction.execute(
             "INSERT INTO inbox (id, position, key, address, place, kind, ref, message, owner, received_at, state)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting') ON CONFLICT DO NOTHING",
             (
@@ -232,13 +317,20 @@ def _insert(transaction: Transaction, admitted: Sequence[StoredMessage], cursor:
                 stored.received_at.isoformat(),
             ),
         )
-        if known:
+        if new:
+            for alias in message.aliases:
+                transaction.execute("INSERT INTO inbox_aliases (alias, message_id) VALUES (?, ?)", (alias, stored.id))
             position += 1
             taken.append(msgspec.structs.replace(stored, position=position))
     if cursor is not None:
         sql = "INSERT INTO cursors (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
         transaction.execute(sql, (cursor.name, cursor.value))
     return tuple(taken)
+
+
+def _taken_as(transaction: Transaction, aliases: tuple[str, ...]) -> bool:
+    sql = f"SELECT 1 FROM inbox_aliases WHERE alias IN ({marks(aliases)})"  # noqa: S608
+    return transaction.fetch_one(sql, aliases) is not None
 
 
 def _last_position(transaction: Transaction) -> int:

@@ -7,6 +7,7 @@ from random import Random
 
 import msgspec
 
+from bot.delivery.button_closer import ButtonCloser
 from bot.delivery.delivery import COLUMNS, DRAFT_INTENDED, Delivery, forget, from_row, insert, note_draft, upsert
 from bot.delivery.errands import Errands, within
 from bot.delivery.lane import Lane, LaneServices
@@ -41,6 +42,7 @@ class Outbox:
         redact: applied to every text that is posted.
         refused: told of a message that a platform will never take, with the reason in words for people.
         delivered: told of a message once the platform has all of it.
+        changed: told of a delivered message that reads otherwise now.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Outbox:
         redact: Callable[[str], str],
         refused: Callable[[Delivery, str], Awaitable[None]],
         delivered: Callable[[Delivery], None],
+        changed: Callable[[Delivery], None],
     ) -> None:
         self._database = database
         self._channels = channels
@@ -66,20 +69,31 @@ class Outbox:
             clock=clock,
             random=random,
             ids=ids,
-            refused=refused,
-            delivered=delivered,
+            refused=self._was_refused,
+            delivered=self._was_delivered,
         )
+        self._refused = refused
+        self._delivered = delivered
+        self._buttons = ButtonCloser(database, channels, changed=changed)
         self._lanes: dict[Address, Lane] = {}
         self._storing: dict[str, asyncio.Future[None]] = {}
         self._errands = Errands(log, ids)
 
     # Posting
 
-    async def post(self, address: Address, message: OutboundMessage, *, answers: tuple[str, ...] = ()) -> str:
+    async def post(
+        self,
+        address: Address,
+        message: OutboundMessage,
+        *,
+        answers: tuple[str, ...] = (),
+        also: Callable[[str], TransactionWork] | None = None,
+    ) -> str:
         """Put a message; it is on the disk when this returns, and goes out after what was posted to this address before.
 
         Args:
             answers: ids of the accepted messages that it answers; they are marked in the same commit.
+            also: makes further SQL of that commit, given the message's id.
 
         Raises:
             UserMustAct: no channel of that name is at work here.
@@ -89,8 +103,17 @@ class Outbox:
         lane = self._lane(address)
         delivery = Delivery(id=self._ids(), address=address, message=self._clean(message), created_at=self._clock.now(), answers=answers)
         delivery.state = "sending" if lane.empty else "pending"
-        await self._admit(lane, delivery, insert(delivery))
+        put = insert(delivery)
+        await self._admit(lane, delivery, put if also is None else _both(put, also(delivery.id)))
         return delivery.id
+
+    async def close_buttons(self, address: Address, delivery_id: str, ending: str) -> bool:
+        """Take the buttons off a message, once it is out, and say under it what became of it.
+
+        Returns:
+            False if people cannot see that in their chat.
+        """
+        return await self._buttons.close(address, delivery_id, self._redact(ending))
 
     async def _admit(self, lane: Lane, delivery: Delivery, work: TransactionWork) -> None:
         # Shielded: whoever posts may be cancelled, and then the lane must still know whether the row is there.
@@ -113,6 +136,14 @@ class Outbox:
             return not storing.cancelled() and storing.exception() is None
         finally:
             self._storing.pop(delivery.id, None)
+
+    def _was_delivered(self, delivery: Delivery) -> None:
+        self._delivered(delivery)
+        self._buttons.settled(delivery)
+
+    async def _was_refused(self, delivery: Delivery, reason: str) -> None:
+        self._buttons.settled(delivery)
+        await self._refused(delivery, reason)
 
     # The one row of a run
 
@@ -138,6 +169,14 @@ class Outbox:
         else:
             delivery.state = "held"
         return upsert(delivery, replaces)
+
+    def put_beside(self, address: Address, message: OutboundMessage) -> TransactionWork:
+        """SQL that posts a message that answers nothing, for somebody else's transaction; ``look`` once that is over."""
+        return insert(Delivery(id=self._ids(), address=address, message=self._clean(message), created_at=self._clock.now()))
+
+    def look(self, address: Address) -> None:
+        """Send what has come into the database beside this outbox."""
+        self._wake(address)
 
     async def write(self, work: TransactionWork) -> None:
         await self._database.write(work)
@@ -216,6 +255,14 @@ class Outbox:
             await lane.serve(self._stored)
         finally:
             del self._lanes[lane.address]
+
+
+def _both(one: TransactionWork, other: TransactionWork) -> TransactionWork:
+    def work(transaction: Transaction) -> None:
+        one(transaction)
+        other(transaction)
+
+    return work
 
 
 def _recover(transaction: Transaction, channels: tuple[str, ...]) -> tuple[list[Address], dict[Address, CutRun]]:

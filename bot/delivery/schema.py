@@ -61,6 +61,8 @@ DELIVERY_MIGRATIONS = Migrations(
             "CREATE INDEX outbox_open ON outbox (state, address, position) WHERE state IN ('held', 'pending', 'sending')",
             "CREATE TABLE cursors (name TEXT PRIMARY KEY, value BIGINT NOT NULL)",
         ),
+        ("CREATE TABLE inbox_aliases (alias TEXT PRIMARY KEY, message_id TEXT NOT NULL)",),
+        ("CREATE INDEX inbox_place_log ON inbox (place, id)", "CREATE INDEX outbox_place_log ON outbox (place, id)"),
     ),
 )
 

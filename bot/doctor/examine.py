@@ -1,13 +1,15 @@
 """All looks, in the order in which one would mend things."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
 from bot.config import Config, ConfigurationError, load_config
-from bot.config.checks import SERVED_PROVIDER_KINDS
+from bot.doctor.extensions import examine_extensions, examine_hooks, examine_own_extensions
 from bot.doctor.finding import Finding, good, warning, wrong
 from bot.doctor.machine import examine_machine
+from bot.doctor.slack import examine_slack
 from bot.doctor.telegram import examine_telegram
+from bot.ids import new_id
 from bot.lock import DataDirectoryLock, running_host
 from bot.sandbox import sandbox_problem
 from features.contracts.clock import Clock
@@ -33,10 +35,12 @@ async def examine(path: Path | None, environ: Mapping[str, str], cwd: Path, cloc
     return [
         *_configuration(config),
         *examine_machine(config, clock),
-        await _sandbox(config),
-        await _database(config),
-        *_providers(config),
+        *await _sandbox_and_data(config, clock),
+        *await examine_extensions(config),
+        *examine_hooks(config),
+        *[finding async for finding in _providers(config, clock)],
         *await examine_telegram(config.channels.telegram, config.access, clock),
+        *await examine_slack(config.channels.slack, config.http.public_url),
     ]
 
 
@@ -50,8 +54,13 @@ def _configuration(config: Config) -> Iterator[Finding]:
         yield warning("access", "access.mode is 'allowlist' and the lists are empty: nobody may talk", "Fill access.owners")
 
 
-async def _sandbox(config: Config) -> Finding:
+async def _sandbox_and_data(config: Config, clock: Clock) -> list[Finding]:
     problem = await sandbox_problem(config)
+    finding, trusted = await _database(config, clock)
+    return [_sandbox(config, problem), finding, *await examine_own_extensions(config, trusted, sandboxed=problem is None)]
+
+
+def _sandbox(config: Config, problem: str | None) -> Finding:
     if problem is None:
         return good("sandbox", "bubblewrap keeps what agents start to the chat's own folder")
     what = f"{problem}, so bash is for owners only"
@@ -59,33 +68,40 @@ async def _sandbox(config: Config) -> Finding:
     return wrong("sandbox", problem, fix) if config.processes.sandbox == "bubblewrap" else warning("sandbox", what, fix)
 
 
-async def _database(config: Config) -> Finding:
+async def _database(config: Config, clock: Clock) -> tuple[Finding, frozenset[str] | None]:
+    """With the contents of extensions that are trusted in some chat, where they can be seen."""
     path = config.database_path
     if not path.exists():
-        return good("database", f"{path} is made at the first start")
+        return good("database", f"{path} is made at the first start"), frozenset()
     if running_host(config.host.data_dir) is not None:
-        return good("database", "in use by the running host, which looked at it when it started")
+        return good("database", "in use by the running host, which looked at it when it started"), None
     from bot.migrations import all_migrations
+    from features.extensions import ExtensionChoices
     from features.storage import Database
 
     try:
         with DataDirectoryLock(config.host.data_dir):
             async with Database(path, all_migrations()) as database:
                 problems = await database.check()
+                trusted = await ExtensionChoices(database, clock).trusted_anywhere()
     except OperatorMustAct as error:
         what, _, fix = str(error).partition(". ")
-        return wrong("database", what, fix.removesuffix("."))
+        return wrong("database", what, fix.removesuffix(".")), None
     if problems:
-        return wrong("database", f"{path} is damaged: {problems[0]}", "Stop the host, keep a copy of the file, and restore a backup")
-    return good("database", f"{path} is sound")
+        fix = "Stop the host, keep a copy of the file, and restore a backup"
+        return wrong("database", f"{path} is damaged: {problems[0]}", fix), None
+    return good("database", f"{path} is sound"), frozenset(digest for _, digest in trusted)
 
 
-def _providers(config: Config) -> Iterator[Finding]:
-    """Keys that are missing were refused with the configuration."""
+async def _providers(config: Config, clock: Clock) -> AsyncIterator[Finding]:
+    from bot.host_parts import make_models
+
+    models = make_models(config, clock=clock, ids=new_id)
     for name, provider in config.providers.items():
-        if provider.kind in SERVED_PROVIDER_KINDS:
-            key = "with a key" if provider.api_key else "without a key"
-            yield good("models", f"{name}: {provider.kind}, {key}" + (f", at {provider.base_url}" if provider.base_url else ""))
+        key = "with a key" if provider.api_key else "without a key"
+        about = f"{name}: {provider.kind}, {key}" + (f", at {provider.base_url}" if provider.base_url else "")
+        problem = await models.problem(name)
+        yield good("models", about) if problem is None else wrong("models", f"{about}: {problem.what}", problem.fix)
     if config.models.default.startswith("offline/"):
         yield warning(
             "models",

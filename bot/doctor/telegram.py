@@ -94,7 +94,11 @@ def _bot(bot: dict[str, Any]) -> Finding:
 
 
 def _webhook(options: TelegramSection, info: dict[str, Any]) -> Finding:
-    if info.get("url") and options.mode == "polling":
+    if options.mode == "webhook":
+        if told := info.get("last_error_message"):
+            return warning("telegram webhook", f"Telegram's last call failed: {told}", "See that http.public_url leads to this host")
+        return good("telegram webhook", "the host sets it when it starts" if not info.get("url") else "set")
+    if info.get("url"):
         return wrong(
             "telegram webhook",
             "a webhook is set, so polling gets nothing",

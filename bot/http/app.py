@@ -1,5 +1,6 @@
 """The application: the page, the API and the guard before both."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.applications import Starlette
@@ -15,28 +16,35 @@ from bot.http.chats_api import ChatsApi
 from bot.http.entry_api import EntryApi
 from bot.http.guard import Guard, HostNames
 from bot.http.host_view import HostView
+from bot.http.jobs_api import JobsApi
 from bot.http.openapi import openapi_document
 from bot.http.operations import Operation, routes
 from bot.http.owner_api import OwnerApi
 from bot.http.sessions_api import SessionsApi
+from bot.http.webhooks import webhook_routes
 from channels.web import page_file
+from features.contracts.chat import WebhookChannel
 from features.contracts.clock import Clock
 from features.contracts.errors import PumiceError
 
 __all__ = ["build_app"]
 
 
-def build_app(host: HostView, *, credentials: Credentials, names: HostNames, clock: Clock, identity: str) -> Starlette:
+def build_app(
+    host: HostView, *, credentials: Credentials, names: HostNames, clock: Clock, identity: str, webhooks: Mapping[str, WebhookChannel]
+) -> Starlette:
     """The whole HTTP side of a host.
 
     Args:
         identity: see ``EntryApi``.
+        webhooks: the channels whose platforms call, by path.
     """
     operations = [
         *EntryApi(host, credentials, names, identity=identity).operations(),
         *ChatsApi(host, clock).operations(),
         *SessionsApi(host).operations(),
         *OwnerApi(host, clock).operations(),
+        *JobsApi(host).operations(),
     ]
 
     async def openapi(request: Request) -> Response:
@@ -44,8 +52,8 @@ def build_app(host: HostView, *, credentials: Credentials, names: HostNames, clo
 
     operations.append(Operation(method="GET", path="/api/openapi.json", summary="This document.", handler=openapi, gives=dict[str, Any]))
     app = Starlette(
-        routes=[Route("/", page), Route("/static/{name}", page), *routes(operations)],
-        middleware=[Middleware(Guard, credentials=credentials, names=names)],
+        routes=[Route("/", page), Route("/static/{name}", page), *webhook_routes(webhooks), *routes(operations)],
+        middleware=[Middleware(Guard, credentials=credentials, names=names, webhooks=webhooks)],
         exception_handlers=dict.fromkeys((ApiError, HTTPException, PumiceError), error_answer),
     )
     app.router.redirect_slashes = False

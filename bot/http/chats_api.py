@@ -78,7 +78,7 @@ class ChatsApi:
             ),
             Operation(
                 method="GET", path=f"{chat}/events",
-                summary="Server-sent: the session's events, and received, delivered and resync.",
+                summary="Server-sent: the session's events, and status, received, delivered, changed and resync.",
                 handler=self.events, media="text/event-stream", parameters=resume, errors=(400, 404, 503),
             ),
             Operation(
@@ -109,7 +109,7 @@ class ChatsApi:
         events = self._host.events
         events.touch(address)
         at = self._clock.now()
-        identifier = await self._host.post(address, message.text, files)
+        identifier = await self._host.post(address, message.text, files, attended=message.attended)
         events.received(address, ChatLogRow(id=identifier, role="user", text=message.text, at=at))
         return answer(Posted(identifier), 202)
 

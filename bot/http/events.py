@@ -83,6 +83,16 @@ class EventHub:
         """Tell that a message of the outbox is in the chat."""
         self._tell_row(address, "delivered", row)
 
+    def changed(self, address: Address, row: ChatLogRow) -> None:
+        """Tell that a delivered message reads otherwise now: its buttons are gone, and it says why."""
+        self._tell_row(address, "changed", row)
+
+    def doing(self, address: Address, line: str | None) -> None:
+        """Tell in a line what goes on in a chat: the tools that run, for how long, and whether a question waits."""
+        ring = self._wanted(address)
+        if ring is not None:
+            self._add(ring, "status", {"type": "status", "line": line}, piece=True)
+
     def received(self, address: Address, row: ChatLogRow) -> None:
         """Tell that a person's message was accepted."""
         self._tell_row(address, "received", row)

@@ -1,5 +1,6 @@
 """What every request passes before anything else sees it."""
 
+from collections.abc import Collection
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
@@ -9,6 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot.http.answers import ApiError, error_answer
 from bot.http.auth import Credentials
+from bot.http.jobs_api import HOOKS
 
 __all__ = ["Guard", "HostNames"]
 
@@ -75,10 +77,15 @@ def _host_name(host: str) -> str | None:
 
 
 class Guard:
-    """Checks name, origin and credentials; puts the security headers on every answer; catches what nobody expected."""
+    """Checks name, origin and credentials; puts the security headers on every answer; catches what nobody expected.
 
-    def __init__(self, app: ASGIApp, *, credentials: Credentials, names: HostNames) -> None:
+    Args:
+        webhooks: paths whose requests prove themselves by a signature.
+    """
+
+    def __init__(self, app: ASGIApp, *, credentials: Credentials, names: HostNames, webhooks: Collection[str] = ()) -> None:
         self._app = app
+        self._webhooks = frozenset(webhooks)
         self._credentials = credentials
         self._names = names
 
@@ -105,6 +112,9 @@ class Guard:
                 await response(scope, receive, send_guarded)
 
     def _check(self, scope: Scope) -> None:
+        path: str = scope["path"]
+        if path in self._webhooks:
+            return
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not self._names.is_ours(host):
@@ -112,9 +122,8 @@ class Guard:
         origin = headers.get("origin")
         if origin is not None and not self._names.is_own_origin(origin, host):
             raise ApiError(403, f"A page of {origin!r} may not use this host. Open the host's own page.")
-        path: str = scope["path"]
         safe = scope["method"] in _SAFE
-        if path in _PUBLIC or path.startswith("/static/"):
+        if path in _PUBLIC or path.startswith(("/static/", HOOKS)):
             return
         by = self._credentials.judge(headers.get("authorization"), _cookie(headers, self._credentials.cookie_name))
         if by is None:

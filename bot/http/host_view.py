@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -99,13 +99,16 @@ class HostView(Protocol):
     - Everything is asked and said as an owner; whoever calls has checked the token.
     - UserMustAct, RetryLater and OperatorMustAct become answers with their text; anything else is a defect.
     - ``knows`` says whether a chat can exist here: its channel is enabled. The other calls are made for such chats only.
-    - ``post`` returns when the message is on the disk, spoken as ``web:owner``; ``send`` when it is in the outbox. Both keep uploads first.
+    - ``post`` returns when the message is on the disk, spoken as ``web:owner``, ``attended`` where somebody is there to answer questions;
+      ``send`` when it is in the outbox. Both keep uploads first.
     - ``messages`` are in the order of their ids, at most ``limit``, the newest before ``before``.
-    - ``events`` gets every session event of a chat by ``publish``; by ``delivered`` every message of the outbox once it was delivered; and
-      by ``received`` every message that a channel other than this one accepted.
+    - ``events`` gets every session event of a chat by ``publish``; by ``delivered`` every message of the outbox once it was delivered; by
+      ``changed`` one of them that reads otherwise now; and by ``received`` every message that a channel other than this one accepted.
     - ``sessions`` are those of one chat, or of all; newest first. What is asked of a session that is not there is None, or False.
     - ``delete_session`` raises UserMustAct where an extension forbids it.
     - ``set_model`` switches a chat's model and returns its reference.
+    - ``jobs`` are those of one chat's place, or of all; ``job`` is None for one that is not there. ``is_signed`` and ``wake`` are for hooks
+      that ``knows_hook`` knows; ``wake`` gives the event's id and whether it is new.
     - ``approve`` returns what to show; ``revoke`` is False for somebody who was not admitted by pairing.
     """
 
@@ -124,7 +127,7 @@ class HostView(Protocol):
 
     async def message(self, address: Address, message_id: str) -> ChatLogRow | None: ...
 
-    async def post(self, address: Address, text: str, uploads: Sequence[Upload]) -> str: ...
+    async def post(self, address: Address, text: str, uploads: Sequence[Upload], *, attended: bool = True) -> str: ...
 
     async def send(self, address: Address, text: str, uploads: Sequence[Upload]) -> str: ...
 
@@ -143,6 +146,20 @@ class HostView(Protocol):
     async def delete_session(self, session_id: str) -> bool: ...
 
     async def usage(self, place: Address | None, since: date) -> Sequence[UsageLine]: ...
+
+    async def jobs(self, place: Address | None) -> Sequence[dict[str, Any]]: ...
+
+    async def job(self, job_id: str) -> dict[str, Any] | None: ...
+
+    async def make_job(self, address: Address, text: str) -> dict[str, Any]: ...
+
+    async def act_on_job(self, job_id: str, action: Literal["run", "pause", "resume", "remove"]) -> str: ...
+
+    def knows_hook(self, name: str) -> bool: ...
+
+    def is_signed(self, name: str, body: bytes, signature: str) -> bool: ...
+
+    async def wake(self, name: str, body: bytes, delivery: str) -> tuple[str, bool]: ...
 
     async def access(self) -> AccessOverview: ...
 

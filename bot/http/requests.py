@@ -46,11 +46,15 @@ class PostedFile(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class PostedMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """What the owner says. An image is a data URL or ``{data, mimeType}``. Text or a file must be there."""
+    """What the owner says. An image is a data URL or ``{data, mimeType}``. Text or a file must be there.
+
+    ``attended`` false says that nobody is there to answer questions; whatever would be asked is refused at once.
+    """
 
     text: Text = ""
     images: Annotated[list[str | PostedImage], msgspec.Meta(max_length=_MAX_FILES)] = []
     files: Annotated[list[PostedFile], msgspec.Meta(max_length=_MAX_FILES)] = []
+    attended: bool = True
 
 
 class SentMessage(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ import errno
 import logging
 import secrets
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,7 @@ from bot.http.app import build_app
 from bot.http.auth import Credentials, private_file
 from bot.http.guard import HostNames
 from bot.http.host_view import HostView
+from features.contracts.chat import WebhookChannel
 from features.contracts.clock import Clock
 from features.contracts.errors import OperatorMustAct
 
@@ -36,6 +37,7 @@ class HttpServer:
         host: an address of this machine; ``0.0.0.0`` or ``::`` for all.
         port: 0 takes any that is free; ``url`` tells which.
         public_url: the address under which a proxy offers this host, if one does.
+        webhooks: the channels whose platforms call this host, by path.
 
     Raises:
         OperatorMustAct: on entering, when the port is taken or the address is not of this machine.
@@ -51,8 +53,10 @@ class HttpServer:
         host: str = "127.0.0.1",
         port: int = 8765,
         public_url: str = "",
+        webhooks: Mapping[str, WebhookChannel] | None = None,
     ) -> None:
         self._view = view
+        self._webhooks = webhooks or {}
         self._host = host
         self._port = port
         self._clock = clock
@@ -73,7 +77,9 @@ class HttpServer:
             name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self._host, f"[{self._host}]" if ":" in self._host else self._host)  # noqa: S104
             self.url = f"http://{name}:{port}"
             identity = secrets.token_urlsafe(32)
-            app = build_app(self._view, credentials=self._credentials, names=self._names, clock=self._clock, identity=identity)
+            app = build_app(
+                self._view, credentials=self._credentials, names=self._names, clock=self._clock, identity=identity, webhooks=self._webhooks
+            )
             server = _Server(
                 uvicorn.Config(
                     app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,

@@ -12,7 +12,7 @@ __all__ = ["ConsoleConnection", "ConsoleEvent", "ConsoleMessage"]
 
 
 class ConsoleEvent(msgspec.Struct, frozen=True):
-    """A session event by its name, or ``connected``, ``resync``, ``delivered``, ``received``."""
+    """A session event by its name, or ``connected``, ``resync``, ``status``, ``delivered``, ``changed``, ``received``."""
 
     name: str
     data: dict[str, Any]

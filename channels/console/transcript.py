@@ -59,6 +59,8 @@ class Transcript:
                 self._end_message(event.data["message"])
             case "tool_execution_start":
                 self._doing = f"Running {event.data['toolName']}…"
+            case "status":
+                self._doing = event.data["line"] or ""
             case "tool_execution_end":
                 self._console.print(f"  {'✗' if event.data.get('isError') else '✓'} {event.data['toolName']}", style="dim", markup=False)
                 self._doing = ""
@@ -70,6 +72,8 @@ class Transcript:
                 self._doing = ""
             case "delivered":
                 self._deliver(msgspec.convert(event.data, ConsoleMessage))
+            case "changed":
+                self._change(msgspec.convert(event.data, ConsoleMessage))
         self._changed()
 
     def posted(self, identifier: str) -> None:
@@ -117,6 +121,10 @@ class Transcript:
             self._console.print(f"  📄 {file.name}  {file.url}", markup=False)
         for button in (button for line in message.buttons for button in line):
             self._console.print(f"  {button.label}: {button.command}", style="cyan", markup=False)
+
+    def _change(self, message: ConsoleMessage) -> None:
+        """What is printed stays; the new ending of the message is what is new: how the question ended."""
+        self._print(message.text.rsplit("\n\n", 1)[-1])
 
     def _print(self, text: str) -> None:
         from rich.markdown import Markdown

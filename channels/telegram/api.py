@@ -24,10 +24,10 @@ from telegram import (
 )
 from telegram.error import TelegramError
 
+from channels.markup import RichText
 from channels.telegram.files import ReadyFile
 from channels.telegram.lanes import LanedRequest, tls_context
 from channels.telegram.options import TelegramOptions
-from channels.telegram.rich_text import RichText
 
 __all__ = ["Keyboard", "Target", "TelegramApi"]
 
@@ -95,6 +95,14 @@ class TelegramApi:
     async def updates(self, offset: int | None, *, timeout_s: int) -> list[dict[str, Any]]:
         return await self.bot.raw_updates(offset, timeout_s)
 
+    async def set_webhook(self, url: str, secret: str) -> None:
+        await self.bot.set_webhook(
+            url, secret_token=secret, allowed_updates=_ALLOWED_UPDATES, max_connections=40, drop_pending_updates=False
+        )
+
+    async def webhook_url(self) -> str:
+        return (await self.bot.get_webhook_info()).url
+
     async def remove_webhook(self) -> None:
         await self.bot.delete_webhook(drop_pending_updates=False)
 
@@ -113,6 +121,9 @@ class TelegramApi:
         await self.bot.edit_message_text(
             text.text, chat_id=target.chat, message_id=int(ref), entities=_entities(text), reply_markup=_markup(keyboard)
         )
+
+    async def remove_keyboard(self, target: Target, ref: str) -> None:
+        await self.bot.edit_message_reply_markup(chat_id=target.chat, message_id=int(ref))
 
     async def typing(self, target: Target) -> None:
         await self.bot.send_chat_action(target.chat, "typing", message_thread_id=target.typing_thread)

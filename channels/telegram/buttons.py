@@ -4,8 +4,8 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable
 
+from channels.markup import clean
 from channels.telegram.api import Keyboard
-from channels.telegram.rich_text import clean
 from features.contracts.chat import Button
 
 __all__ = ["ButtonCodec"]

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -20,12 +20,14 @@ from features.contracts.chat import (
     InboundSink,
     LiveView,
     OutboundMessage,
+    WebhookAnswer,
 )
 from features.contracts.clock import Clock
 
 if TYPE_CHECKING:
     from channels.telegram.api import TelegramApi
     from channels.telegram.buttons import ButtonCodec
+    from channels.telegram.webhook import UpdateHook
 
 __all__ = ["TelegramChannel"]
 
@@ -37,7 +39,7 @@ _MAX_CHORES = 200
 
 
 class TelegramChannel:
-    """Implements ``ChatChannel``. Nothing is connected, and no SDK imported, before it is first used.
+    """Implements ``ChatChannel`` and ``WebhookChannel``. Nothing is connected, and no SDK imported, before it is first used.
 
     Connections end with ``run``; what is sent after it, as a host does that empties its outbox, opens its own.
     """
@@ -53,27 +55,36 @@ class TelegramChannel:
         self._tools: tuple[TelegramApi, ButtonCodec] | None = None
         self._menu: list[tuple[str, str]] = []
         self._menu_known = True
+        self._hook: UpdateHook | None = None
         self._chores: set[asyncio.Task[None]] = set()
+
+    @property
+    def webhook_path(self) -> str | None:
+        return "/telegram/webhook" if self._options.webhook is not None else None
 
     async def run(self, sink: InboundSink) -> None:
         from channels.telegram.polling import UpdatePoller
+        from channels.telegram.webhook import UpdateHook
 
         api, buttons = self._connect()
         await api.open()
-        poller = UpdatePoller(
-            api,
-            sink,
-            buttons=buttons,
-            health=self._health,
-            clock=self._clock,
-            random=self._random,
-            pace=self._options.pace,
-            pressed=lambda press_id, text: self._chore(self._answer(press_id, text)),
-            back=lambda: self._chore(self._show_menu()),
-        )
+        parts: dict[str, Any] = {
+            "buttons": buttons,
+            "health": self._health,
+            "clock": self._clock,
+            "random": self._random,
+            "pace": self._options.pace,
+            "pressed": lambda press_id, text: self._chore(self._answer(press_id, text)),
+            "back": lambda: self._chore(self._show_menu()),
+        }
         try:
-            await poller.run()
+            if self._options.webhook is not None:
+                self._hook = UpdateHook(api, sink, self._options.webhook, **parts)
+                await self._hook.run()
+            else:
+                await UpdatePoller(api, sink, **parts).run()
         finally:
+            self._hook = None
             self._health.stopped()
             await self._end_chores()
             await api.close()
@@ -90,11 +101,20 @@ class TelegramChannel:
         api, _ = self._connect()
         return TelegramLiveView(api, self._gate, address, reply_to=reply_to, opened=opened, clock=self._clock, random=self._random)
 
+    async def close_buttons(self, address: Address, ref: str | None, text: str) -> bool:
+        from channels.telegram.button_closing import close_buttons
+
+        api, _ = self._connect()
+        return ref is not None and await close_buttons(api, self._gate, self._clock, address, ref, text)
+
     async def fetch(self, attachment: Attachment, destination: Path, *, limit: int) -> None:
         from channels.telegram.downloads import download
 
         api, _ = self._connect()
         await download(api, attachment, destination, limit=limit)
+
+    async def webhook(self, body: bytes, headers: Mapping[str, str]) -> WebhookAnswer:
+        return WebhookAnswer(status=503, body="not ready") if self._hook is None else await self._hook.answer(body, headers)
 
     async def announce_commands(self, commands: Sequence[ChatCommand]) -> None:
         """Fill the menu; where Telegram is away it is done when it is back. A command that Telegram's menu cannot hold stays out of it."""

@@ -7,16 +7,15 @@ from typing import TypeVar
 
 from telegram.error import BadRequest, TelegramError
 
+from channels.markup import RichText, italic_line, plain, split, units
 from channels.telegram.api import Keyboard, Target, TelegramApi
 from channels.telegram.buttons import ButtonCodec
 from channels.telegram.delivery_plan import AlbumStep, FileStep, LeftOutStep, Step, TextStep, make_plan
 from channels.telegram.files import ReadyFile
 from channels.telegram.flood_gate import FloodGate
 from channels.telegram.lanes import Flooded
-from channels.telegram.markdown import italic_line, plain
+from channels.telegram.limits import MAX_ENTITIES, MAX_TEXT
 from channels.telegram.refusals import delivery_failure, draft_gone, is_chat_refusal, not_modified, thread_gone, unreadable
-from channels.telegram.rich_text import RichText, units
-from channels.telegram.text_parts import MAX_ENTITIES, MAX_TEXT, split
 from features.contracts.chat import Address, DeliveryProgress, DeliveryRefused, OutboundMessage
 from features.contracts.errors import RetryLater
 

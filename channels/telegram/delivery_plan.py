@@ -5,10 +5,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from channels.markup import RichText, render, split, units
 from channels.telegram.files import NotSendable, ReadyFile, examine
-from channels.telegram.markdown import render
-from channels.telegram.rich_text import RichText, units
-from channels.telegram.text_parts import MAX_CAPTION, MAX_ENTITIES, split
+from channels.telegram.limits import MAX_CAPTION, MAX_ENTITIES
 from features.contracts.chat import OutboundFile, OutboundMessage
 
 __all__ = ["AlbumStep", "FileStep", "LeftOutStep", "Step", "TextStep", "make_plan", "rendered_parts"]

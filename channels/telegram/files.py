@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from channels.telegram.rich_text import clean
+from channels.markup import clean
 from features.contracts.chat import OutboundFile
 
 __all__ = ["MAX_DOWNLOAD_BYTES", "MAX_UPLOAD_BYTES", "NotSendable", "ReadyFile", "examine", "megabytes", "safe_name"]

@@ -24,14 +24,18 @@ class ConnectionHealth:
         self.now = ChannelHealth(state="stopped", last_event_at=self._last_event_at)
 
     def heard(self) -> None:
-        """A poll was answered and everything in it is stored."""
-        if self.now.state == "degraded":
-            _log.info("telegram polling back")
+        """Telegram was heard, and everything it said is stored."""
         self._last_event_at = self._clock.now()
+        self.ready()
+
+    def ready(self) -> None:
+        """Telegram can be heard."""
+        if self.now.state == "degraded":
+            _log.info("telegram back")
         self.now = ChannelHealth(state="working", last_event_at=self._last_event_at)
 
     def lost(self, detail: str) -> None:
         """Args: detail: what is wrong and what to do, without secrets."""
         if self.now.state != "degraded":
-            _log.warning("telegram polling lost", extra={"facts": {"detail": detail}})
+            _log.warning("telegram lost", extra={"facts": {"detail": detail}})
         self.now = ChannelHealth(state="degraded", detail=detail, last_event_at=self._last_event_at)

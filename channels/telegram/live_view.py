@@ -7,13 +7,12 @@ from random import Random
 
 from telegram.error import TelegramError
 
+from channels.markup import RichText, italic_line, render, split, tail, units
 from channels.telegram.api import Target, TelegramApi
 from channels.telegram.flood_gate import FloodGate
 from channels.telegram.lanes import Flooded
-from channels.telegram.markdown import italic_line, render, tail
+from channels.telegram.limits import MAX_ENTITIES, MAX_TEXT
 from channels.telegram.refusals import not_modified
-from channels.telegram.rich_text import RichText, units
-from channels.telegram.text_parts import MAX_ENTITIES, MAX_TEXT, split
 from channels.telegram.waiting import ended, happened
 from features.contracts.chat import Address
 from features.contracts.clock import Clock
@@ -166,6 +165,6 @@ class TelegramLiveView:
         """The end of the text, and under it the status."""
         status = italic_line((self._status or "")[:_MAX_STATUS])
         room = MAX_TEXT - (units(status.text) + 2 if status.text else 0)
-        parts = split(render(tail(self._text, _TAIL_CHARS)), limit=room, max_entities=MAX_ENTITIES - 1)
+        parts = split(render(tail(self._text, _TAIL_CHARS)), limit=room, max_spans=MAX_ENTITIES - 1)
         last = parts[-1] if parts else RichText("")
         return last.with_line_after(status) if status.text else last

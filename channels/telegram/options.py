@@ -2,7 +2,7 @@
 
 import msgspec
 
-__all__ = ["PollingPace", "TelegramOptions"]
+__all__ = ["PollingPace", "TelegramOptions", "WebhookAddress"]
 
 
 class PollingPace(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,13 +20,27 @@ class PollingPace(msgspec.Struct, frozen=True, kw_only=True):
     token_s: float = 60.0
 
 
+class WebhookAddress(msgspec.Struct, frozen=True):
+    """Where Telegram calls, https, and the secret with which it proves itself: 1 to 256 letters, digits, ``_`` and ``-``."""
+
+    url: str
+    secret: str
+
+    def __repr__(self) -> str:
+        return f"WebhookAddress({self.url!r})"
+
+
 class TelegramOptions(msgspec.Struct, frozen=True):
-    """``max_sends_per_second`` is the whole bot's pace; 0 keeps no pace, also not per chat, and only reacts to Telegram's refusals."""
+    """With ``webhook`` Telegram calls the host instead of being polled.
+
+    ``max_sends_per_second`` is the whole bot's pace; 0 keeps no pace, also not per chat, and only reacts to Telegram's refusals.
+    """
 
     token: str
     api_url: str = "https://api.telegram.org"
     max_sends_per_second: float = 30
     pace: PollingPace = PollingPace()
+    webhook: WebhookAddress | None = None
 
     def __repr__(self) -> str:
         return f"TelegramOptions(api_url={self.api_url!r}, max_sends_per_second={self.max_sends_per_second!r})"

@@ -19,11 +19,11 @@ from telegram.error import Conflict, InvalidToken, TelegramError
 from channels.telegram.api import TelegramApi
 from channels.telegram.buttons import ButtonCodec
 from channels.telegram.health import ConnectionHealth
+from channels.telegram.intake import UpdateIntake
 from channels.telegram.lanes import Flooded
 from channels.telegram.options import PollingPace
-from channels.telegram.updates import Press, UpdateMapper
 from channels.telegram.waiting import ended
-from features.contracts.chat import Cursor, InboundMessage, InboundSink
+from features.contracts.chat import Cursor, InboundSink
 from features.contracts.clock import Clock
 
 __all__ = ["UpdatePoller"]
@@ -70,7 +70,7 @@ class UpdatePoller:
         self._pace = pace
         self._pressed = pressed
         self._back = back
-        self._mapper: UpdateMapper | None = None
+        self._intake: UpdateIntake | None = None
         self._cursor = ""
         self._offset: int | None = None
         self._confirmed: int | None = None
@@ -93,7 +93,7 @@ class UpdatePoller:
                 await self._clock.sleep(self._delay())
 
     async def _turn(self) -> None:
-        if self._mapper is None:
+        if self._intake is None:
             await self._introduce()
         working = self._health.now.working
         batch = await self._poll(self._pace.poll_s if working else self._probe_s)
@@ -107,7 +107,9 @@ class UpdatePoller:
         me = await self._api.me()
         self._cursor = f"telegram:{me.id}"
         self._confirmed = await self._sink.cursor(self._cursor)
-        self._mapper = UpdateMapper(me, self._buttons)
+        self._intake = UpdateIntake(
+            me, self._sink, buttons=self._buttons, clock=self._clock, pressed=self._pressed, error_ids=self._error_id
+        )
 
     async def _poll(self, timeout_s: int) -> list[dict[str, Any]]:
         """One long poll, given up when even Telegram's silence has lasted too long."""
@@ -129,17 +131,11 @@ class UpdatePoller:
             return
         next_offset = max(int(update["update_id"]) for update in batch) + 1
         fresh = [update for update in batch if not self._stored_before(int(update["update_id"]))]
-        mapped = [found for update in fresh if (found := self._map(update)) is not None]
-        presses = [found for found in mapped if isinstance(found, Press)]
-        messages = [message for found in mapped if (message := found.message if isinstance(found, Press) else found) is not None]
         if fresh:
-            await self._sink.accept(messages, Cursor(name=self._cursor, value=next_offset))
+            assert self._intake is not None
+            await self._intake.take(fresh, Cursor(name=self._cursor, value=next_offset))
         self._offset = self._confirmed = next_offset
         self._last_update_at = self._clock.monotonic()
-        for press in presses:
-            self._pressed(
-                press.id, None if press.message else "This button is too old: I no longer know what it was for. Please ask again."
-            )
 
     def _stored_before(self, update_id: int) -> bool:
         """Without an offset Telegram gives again what was stored last; ids far below are a new series."""
@@ -149,16 +145,6 @@ class UpdatePoller:
             return True
         _log.warning("telegram update ids began anew", extra={"facts": {"cursor": self._confirmed, "update_id": update_id}})
         return False
-
-    def _map(self, update: dict[str, Any]) -> InboundMessage | Press | None:
-        """One that cannot be read is left out: it would otherwise hold up all that follow."""
-        assert self._mapper is not None
-        try:
-            return self._mapper.map(update, self._clock.now())
-        except Exception:
-            facts = {"error_id": self._error_id(), "update_id": update.get("update_id")}
-            _log.exception("telegram update not understood", extra={"facts": facts})
-            return None
 
     async def _trouble(self, error: TelegramError) -> float:
         """Say what is wrong; gives the seconds to wait."""

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from telegram import CallbackQuery, Chat, Message, MessageEntity, Update, User
 
+from channels.markup import characters_at
 from channels.telegram.buttons import ButtonCodec
 from channels.telegram.content import attachments, described_text
-from channels.telegram.rich_text import characters_at
 from features.contracts.chat import Address, InboundMessage, Person
 
 __all__ = ["Press", "UpdateMapper"]

@@ -27,11 +27,15 @@ class WebChannel:
 
     What people say arrives by the host's HTTP and goes into the inbox there; what they are told is in the host's log, where a page or a
     terminal finds it, at once by its event stream or later. ``run`` only looks after the uploads.
+
+    Args:
+        doing: told of the line that says what goes on in a chat, None where there is none.
     """
 
-    def __init__(self, name: str, *, uploads: UploadStore, clock: Clock) -> None:
+    def __init__(self, name: str, *, uploads: UploadStore, doing: Callable[[Address, str | None], None], clock: Clock) -> None:
         self.name = name
         self._uploads = uploads
+        self._doing = doing
         self._clock = clock
         self._state: Literal["starting", "working", "stopped"] = "starting"
         self._last_event_at: datetime | None = None
@@ -49,7 +53,11 @@ class WebChannel:
             await progress.confirm(None, last=True)
 
     def live(self, address: Address, *, reply_to: str | None, opened: Callable[[str], None]) -> LiveView:
-        return _NoView()
+        return _StatusView(lambda line: self._doing(address, line))
+
+    async def close_buttons(self, address: Address, ref: str | None, text: str) -> bool:
+        """The host's log has it already, and tells whoever listens."""
+        return True
 
     async def fetch(self, attachment: Attachment, destination: Path, *, limit: int) -> None:
         await asyncio.to_thread(self._uploads.copy, attachment, destination, limit)
@@ -61,14 +69,21 @@ class WebChannel:
         return ChannelHealth(state=self._state, last_event_at=self._last_event_at)
 
 
-class _NoView:
-    """The session's events are the live view of these chats."""
+class _StatusView:
+    """The session's events show the answer of these chats; what goes on beside it is told where it changes."""
+
+    def __init__(self, doing: Callable[[str | None], None]) -> None:
+        self._doing = doing
+        self._line: str | None = None
 
     def show(self, text: str) -> None:
         pass
 
     def status(self, line: str | None) -> None:
-        pass
+        if line != self._line:
+            self._line = line
+            self._doing(line)
 
     async def close(self) -> str | None:
+        self.status(None)
         return None

@@ -6,6 +6,7 @@ from features.agent.session_compaction import SessionCompaction
 from features.agent.session_state import SessionState
 from features.contracts.errors import PumiceError
 from features.contracts.events import ModelFallback
+from features.contracts.extension_events import ModelSelected
 from features.contracts.models import Model
 
 __all__ = ["CallRecovery"]
@@ -26,14 +27,14 @@ class CallRecovery:
         """There was a good answer, or somebody said something new."""
         self._may_recover = True
 
-    def choose_model(self) -> Model:
+    async def choose_model(self) -> Model:
         """The session's model; while that is not to be had, a fallback, of which the person hears once."""
         own = self._state.model
         model = self._state.services.choice.first(own)
         if model.reference == own.reference:
             self._fell_back_to = ""
         elif model.reference != self._fell_back_to:
-            self._tell_fallback(own, model, "unavailable")
+            await self._tell_fallback(own, model, "unavailable")
         return model
 
     async def make_room(self, model: Model) -> None:
@@ -65,7 +66,7 @@ class CallRecovery:
         other = self._state.services.choice.next(self._state.model, model, failure.kind, failure.retry_after_s, tried)
         if other is None:
             return False
-        self._tell_fallback(model, other, failure.kind)
+        await self._stop.whole(self._tell_fallback(model, other, failure.kind))
         return True
 
     async def _shortened(self, model: Model) -> bool:
@@ -80,6 +81,8 @@ class CallRecovery:
             return False
         return True
 
-    def _tell_fallback(self, failed: Model, other: Model, reason: str) -> None:
+    async def _tell_fallback(self, failed: Model, other: Model, reason: str) -> None:
         self._fell_back_to = other.reference
         self._state.listeners.emit(ModelFallback(from_model=failed.reference, to_model=other.reference, reason=reason))
+        if self._state.extensions.wants(ModelSelected):
+            await self._state.extensions.dispatch(ModelSelected(other, self._state.thinking, "fallback"))

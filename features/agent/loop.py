@@ -2,16 +2,17 @@
 
 ::
 
-    agent_start
+    before_agent_start, agent_start
     turn   turn_start
            the prompt is stored
            what people said meanwhile (steering) is stored
            the context is compacted where it comes near the model's limit, or where somebody asked for it
+           extensions may change the context and the request
            the model is asked, its answer is stored     a passing failure: wait, and ask again; then ask a fallback model
                                                         too long for the model: compact once, and ask again
            tools run, their results are stored in the order of the calls
            turn_end
-    again  tools ran, or someone steers, or the answer was empty (once), or a follow-up waits
+    again  no extension ends it here, and: tools ran, or someone steers, or the answer was empty (once), or a follow-up waits
     agent_end
     agent_settled
 
@@ -34,6 +35,7 @@ from features.agent.interruption import Interruption, RunStopped
 from features.agent.message_maker import MessageMaker
 from features.agent.model_call import CallReply, ModelCall
 from features.agent.retries import Retries
+from features.agent.run_events import RunEvents
 from features.agent.session_compaction import SessionCompaction
 from features.agent.session_state import SessionState
 from features.agent.tool_batch import ToolBatch
@@ -52,6 +54,7 @@ from features.contracts.events import (
     TurnEnd,
     TurnStart,
 )
+from features.contracts.extension_events import BeforeAgentStart
 from features.contracts.messages import (
     AssistantMessage,
     CustomMessage,
@@ -82,7 +85,7 @@ class AgentRun:
         prompts: what it starts with; none when it goes on where the branch ends.
         source_ids: messages it answers for though their prompt is stored already.
         owner: whether an owner of the host said what it works on.
-        released: called when the session is free again, before ``agent_settled``.
+        released: called with the result when the session is free again, before ``agent_settled``.
     """
 
     def __init__(
@@ -93,7 +96,7 @@ class AgentRun:
         *,
         source_ids: tuple[str, ...],
         owner: bool,
-        released: Callable[[], None],
+        released: Callable[[Literal["success", "error", "aborted"]], None],
     ) -> None:
         self.id = state.services.ids()
         self.stop = Interruption()
@@ -105,8 +108,10 @@ class AgentRun:
         self._emit = state.listeners.emit
         self._make = MessageMaker(state.services.clock, state.services.redaction)
         self._retries = Retries(state.services.retry, state.services.random)
-        self._owner = owner
+        self.owner = owner
+        self._tell = RunEvents(state, self.stop)
         self._system_prompt: str | None = None
+        self._joining: list[CustomMessage] = []
         self._offered: Mapping[str, Tool] = {}
         self._turns_taken = 0
         self._tools_used = False
@@ -139,20 +144,22 @@ class AgentRun:
             error_id = self._state.services.ids()
             self._fail(RunFailure(kind="unknown", message=f"something went wrong inside the host (error {error_id})"))
             log.exception("run failed", extra={"facts": {"run": self.id, "error_id": error_id}})
+        await self._tell.ended(self._added, self._result, self._failure)
         self._settle(self._result)
 
     async def _take_turns(self) -> None:
         queues = self._state.queues
         prompts, nudge = self._prompts, False
+        await self._prepare()
         for index in count():
-            answer, calls = await self._turn(index, prompts, nudge=nudge)
+            answer, calls, stop_after = await self._turn(index, prompts, nudge=nudge)
             prompts, nudge = (), False
-            if calls:
+            if calls and not stop_after:
                 self._turns_taken += 1
                 continue
             if text := message_text(answer).strip():
                 self._texts.append(text)
-            if answer.stop_reason in _UNFINISHED or self.stop.requested:
+            if stop_after or answer.stop_reason in _UNFINISHED or self.stop.requested:
                 return
             if queues.steering:
                 continue
@@ -164,26 +171,54 @@ class AgentRun:
             if not prompts:
                 return
 
-    async def _turn(self, index: int, prompts: Sequence[Prompt], *, nudge: bool) -> tuple[AssistantMessage, list[ToolCall]]:
-        """One answer of the model and the tools it calls; gives the answer as it was stored, and the calls that were dealt with."""
+    async def _prepare(self) -> None:
+        """Let extensions prepare the run, before anything of it is stored."""
+        if self._state.extensions.wants(BeforeAgentStart):
+            try:
+                with self.stop.cut_here():
+                    built = await self._build_system_prompt()
+                asked = await self._tell.before_start(self._prompts, built)
+            except RunStopped:
+                pass  # the first turn stores that the run was stopped
+            else:
+                self._system_prompt = asked.system_prompt
+                self._joining = [self._make.custom(kind, text, display=display) for kind, text, display in asked.added]
+        await self._tell.started()
+
+    async def _turn(self, index: int, prompts: Sequence[Prompt], *, nudge: bool) -> tuple[AssistantMessage, list[ToolCall], bool]:
+        """One answer of the model and the tools it calls.
+
+        Returns:
+            the answer as it was stored, the calls that were dealt with, and whether an extension ends the run here.
+        """
         self._emit(TurnStart(turn_index=index))
+        await self._tell.turn_started(index)
         answer: AssistantMessage | None = None
         before = len(self._added)
         try:
             if index == 0:
                 await self._close_lost_calls()
-            if prompts:
+            if prompts or self._joining:
                 await self._store_prompts(prompts, "follow_up" if index else None)
             if nudge:
                 await self._store([NewMessage(self._make.nudge())])
             reply, answer = await self._answer()
-            calls = [] if answer.stop_reason in _UNFINISHED else [block for block in reply.message.content if isinstance(block, ToolCall)]
+            calls = [] if answer.stop_reason in _UNFINISHED else self._calls(reply, answer)
             if calls:
                 await self._run_tools(calls, cut_off=answer.stop_reason == "length")
         finally:
             results = [message for message in self._added[before:] if isinstance(message, ToolResultMessage)]
-            self._emit(TurnEnd(turn_index=index, message=self._no_answer() if answer is None else answer, tool_results=results))
-        return answer, calls
+            shown = self._no_answer() if answer is None else answer
+            self._emit(TurnEnd(turn_index=index, message=shown, tool_results=results))
+            stop_after = await self._tell.turn_ended(index, shown, results)
+        return answer, calls, stop_after
+
+    def _calls(self, reply: CallReply, answer: AssistantMessage) -> list[ToolCall]:
+        """The calls of an answer as it was stored; one that nobody has changed is run as the model wrote it, secrets included."""
+        redaction = self._state.services.redaction
+        written = {block.id: block for block in reply.message.content if isinstance(block, ToolCall)}
+        calls = [block for block in answer.content if isinstance(block, ToolCall)]
+        return [written[call.id] if call.id in written and redaction.call(written[call.id]) == call else call for call in calls]
 
     async def _answer(self) -> tuple[CallReply, AssistantMessage]:
         """Ask until there is an answer or asking is no use; gives the last reply as the model wrote it and as it was stored."""
@@ -192,7 +227,7 @@ class AgentRun:
             attempt += 1
             if not self.stop.requested:
                 await self._take_steering()
-            call = ModelCall(self._state, self._recovery.choose_model())
+            call = ModelCall(self._state, await self.stop.whole(self._recovery.choose_model()))
             reply = await self._ask(call)
             delay = None if reply.failure is None else self._retries.delay(reply.failure, attempt)
             answer = await self._store_answer(call, reply)
@@ -224,23 +259,30 @@ class AgentRun:
                 if self._system_prompt is None:
                     self._system_prompt = await self._build_system_prompt()
             # The tools travel with the request: what is registered later is not offered by it.
-            self._offered = {tool.spec.name: tool for tool in state.tools.tools}
+            self._offered = {tool.spec.name: tool for tool in state.extensions.tools.active}
             tools = [tool.spec for tool in self._offered.values()]
-            state.overhead = state.services.compactor.overhead(self._system_prompt, tools)
+            system_prompt = "\n\n".join((self._system_prompt, *state.extensions.prompt_sections()))
+            kept = "".join(message_text(message) for message in state.extensions.context_messages())
+            state.overhead = state.services.compactor.overhead(system_prompt + kept, tools)
             await self._recovery.make_room(call.model)
             provider = state.services.models.provider(call.model.provider)
+            request = await self._tell.request(
+                call.model,
+                ModelRequest(
+                    system_prompt=system_prompt,
+                    messages=self._tell.context(),
+                    tools=tools,
+                    thinking=state.thinking if call.model.reasoning else "off",
+                    session_id=state.transcript.manager.id,
+                    time_zone=state.tool_context.time_zone,
+                ),
+            )
         except RunStopped:
             return call.cut_short("aborted")
         except PumiceError as error:
             return call.failed("invalid", str(error))
-        request = ModelRequest(
-            system_prompt=self._system_prompt,
-            messages=state.transcript.manager.messages,
-            tools=tools,
-            thinking=state.thinking if call.model.reasoning else "off",
-            session_id=state.transcript.manager.id,
-            time_zone=state.tool_context.time_zone,
-        )
+        state.system_prompt = request.system_prompt
+        self._offered = {tool.name: self._offered[tool.name] for tool in request.tools}
         reply = await call.run(provider, request, self.stop)
         if reply.failure is None and state.services.compactor.is_hidden_overflow(reply.message, call.model):
             return call.failed("overflow", "the request filled the model's window, so that there was no room for an answer")
@@ -250,19 +292,23 @@ class AgentRun:
         """Once per run; what a hook makes of it holds for this run alone."""
         state = self._state
         zone = state.tool_context.time_zone
+        shelf = await state.skills.look() if state.skills is not None else None
         return await state.services.prompts.build(
             SystemPromptFacts(
                 workspace=state.tool_context.workspace,
-                tools=state.tools.tools,
+                tools=state.extensions.tools.active,
                 date=state.services.clock.now().astimezone(ZoneInfo(zone)).date(),
                 time_zone=zone,
                 chat=state.chat,
+                skills=shelf.prompt_section({tool.spec.name for tool in state.tools.tools}) if shelf is not None else "",
+                host_instructions=state.host_instructions,
+                host_memory=state.host_memory,
             )
         )
 
     async def _run_tools(self, calls: Sequence[ToolCall], *, cut_off: bool) -> None:
         self._tools_used = True
-        context = msgspec.structs.replace(self._state.tool_context, owner=self._owner)
+        context = msgspec.structs.replace(self._state.tool_context, owner=self.owner)
 
         async def save(results: Sequence[ToolResultMessage]) -> None:
             await self._store([NewMessage(result) for result in results])
@@ -275,20 +321,35 @@ class AgentRun:
 
     async def _store_prompts(self, prompts: Sequence[Prompt], queue: Literal["steer", "follow_up"] | None) -> None:
         """Put prompts into the conversation; ``queue`` says where they waited, so that they wait again if they cannot be stored."""
+        waited = () if queue is not None else tuple(self._state.queues.next_turn)
+        joining = [NewMessage(message) for message in (*(prompt.custom for prompt in waited), *self._joining) if message is not None]
         try:
-            await self._store([NewMessage(self._make.user(prompt), prompt.source_ids) for prompt in prompts])
+            messages = [self._make.said(prompt, await self._expanded(prompt)) for prompt in prompts]
+            said = [NewMessage(message, prompt.source_ids) for message, prompt in zip(messages, prompts, strict=True)]
+            await self._store([*said, *joining])
         except Exception:
             if queue is not None:
                 self._state.queues.put_back(prompts, queue)
             raise
+        for _ in waited:
+            self._state.queues.next_turn.popleft()
+        self._joining = []
         for prompt in prompts:
             self._source_ids.extend(prompt.source_ids)
+        if all(prompt.source == "extension" for prompt in prompts):
+            return  # nobody has said anything new
         owners = all(prompt.owner for prompt in prompts)
         # Work goes on for whoever began it, so a stranger's word takes an owner's rights away and an owner's does not lend any.
-        self._owner = owners and self._owner if queue == "steer" else owners
+        self.owner = owners and self.owner if queue == "steer" else owners
         self._tools_used = self._tools_used and queue == "steer"
         self._turns_taken = 0
         self._recovery.progressed()
+
+    async def _expanded(self, prompt: Prompt) -> str | None:
+        """What a prompt stands for that calls a skill or a template; None for any other."""
+        if not prompt.expand or self._state.skills is None:
+            return None
+        return (await self._state.skills.look()).expanded(prompt.text)
 
     async def _close_lost_calls(self) -> None:
         """Answer the calls that a crash left open; a conversation with an open call cannot go on."""
@@ -297,14 +358,22 @@ class AgentRun:
 
     async def _store(self, new: Sequence[NewMessage]) -> None:
         """The way of every message that is no answer: stored, then announced."""
+        if self._state.extensions.active:
+            new = [await self._looked_at(item) for item in new]
         entry_ids = await self.stop.whole(self._state.transcript.append(self.id, new))
         for entry_id, item in zip(entry_ids, new, strict=True):
             self._added.append(item.message)
             self._emit(MessageStart(role=_ROLES[type(item.message)], message=item.message))
             self._emit(MessageEnd(message=item.message, entry_id=entry_id))
 
+    async def _looked_at(self, item: NewMessage) -> NewMessage:
+        await self._tell.message_started(_ROLES[type(item.message)])
+        return msgspec.structs.replace(item, message=await self._tell.ending(item.message))
+
     async def _store_answer(self, call: ModelCall, reply: CallReply) -> AssistantMessage:
-        answer = self._state.services.redaction.assistant(reply.message)
+        if self._state.extensions.active:
+            await self._tell.updates_told()
+        answer = await self._tell.ending(reply.message)
         # Spent is spent, whether or not the answer can be kept.
         self._usage = add_usage(self._usage, answer.usage)
         if reply.failure is not None and self._retries.asks_too_much(reply.failure):
@@ -344,7 +413,7 @@ class AgentRun:
         if self.outcome.done():
             return
         self._emit(AgentEnd(messages=self._added))
-        self._released()
+        self._released(result)
         self._emit(AgentSettled(outcome=result))
         self.outcome.set_result(
             RunOutcome(

@@ -1,5 +1,7 @@
 """Makes the messages of a conversation that no model and no tool made."""
 
+from typing import Any
+
 from features.agent.redaction import Redaction
 from features.contracts.agent import Prompt
 from features.contracts.clock import Clock, unix_ms
@@ -16,10 +18,29 @@ class MessageMaker:
         self._clock = clock
         self._redaction = redaction
 
-    def user(self, prompt: Prompt) -> UserMessage:
-        """What a person said, with the time they said it and without secrets; pictures come after the text."""
+    def said(self, prompt: Prompt, expanded: str | None = None) -> UserMessage | CustomMessage:
+        """What joins the conversation with a prompt."""
+        return self.user(prompt, expanded) if prompt.custom is None else prompt.custom
+
+    def custom(self, custom_type: str, content: str | list[UserBlock], *, display: bool, details: Any = None) -> CustomMessage:
+        """An extension's message, without secrets."""
+        return CustomMessage(
+            custom_type=custom_type,
+            content=self._redaction.content(content),
+            display=display,
+            details=None if details is None else self._redaction.data(details),
+            timestamp=self._now(),
+        )
+
+    def user(self, prompt: Prompt, expanded: str | None = None) -> UserMessage:
+        """What a person said, with the time they said it and without secrets; pictures come after the text.
+
+        Args:
+            expanded: what the text stands for, where it calls something.
+        """
         timestamp = self._now() if prompt.timestamp is None else prompt.timestamp
-        text = self._redaction.text(prompt.text)
+        parts = (prompt.preface, prompt.text if expanded is None else expanded, prompt.postscript)
+        text = self._redaction.text("\n".join(part for part in parts if part))
         if not prompt.images:
             return UserMessage(content=text, timestamp=timestamp)
         return UserMessage(content=[*([TextBlock(text=text)] if text else []), *prompt.images], timestamp=timestamp)

@@ -12,9 +12,19 @@ from features.agent.live_blocks import LiveBlocks
 from features.agent.session_state import SessionState
 from features.contracts.clock import unix_ms
 from features.contracts.events import MessageStart, MessageUpdate, SessionEvent
+from features.contracts.extension_events import MessageStarted, MessageUpdated
 from features.contracts.messages import AssistantMessage
 from features.contracts.models import Model, ModelRequest, Provider
-from features.contracts.stream import FailureKind, PartialMessage, StreamDone, StreamEvent, StreamFailed, StreamStarted
+from features.contracts.stream import (
+    BlockEvent,
+    FailureKind,
+    PartialMessage,
+    StreamDone,
+    StreamEvent,
+    StreamFailed,
+    StreamStarted,
+    TextDelta,
+)
 
 __all__ = ["CallFailure", "CallReply", "ModelCall"]
 
@@ -46,6 +56,7 @@ class ModelCall:
         self.model = model
         self._ids = state.services.ids
         self._emit = state.listeners.emit if emit is None else emit
+        self._extensions = state.extensions if emit is None else None
         self._started = False
         self._live = LiveBlocks(state.services.redaction)
         self._partial = PartialMessage(
@@ -70,7 +81,7 @@ class ModelCall:
                 await self._close(stream, stop)
         self._show_start()
         for event in self._live.close():
-            self._emit(MessageUpdate(assistant_message_event=event))
+            self._update(event)
         if reply.failure is not None and stop.requested:
             return CallReply(msgspec.structs.replace(reply.message, stop_reason="aborted", error_message=None))
         return reply
@@ -101,13 +112,20 @@ class ModelCall:
                 return CallReply(message, CallFailure(event.kind, event.retry_after_s))
             else:
                 for shown in self._live.show(event):
-                    self._emit(MessageUpdate(assistant_message_event=shown))
+                    self._update(shown)
         return self.failed("network", "the answer broke off before its end")
 
     def _show_start(self) -> None:
         if not self._started:
             self._started = True
             self._emit(MessageStart(role="assistant"))
+            if self._extensions is not None:
+                self._extensions.update(MessageStarted("assistant"))
+
+    def _update(self, event: BlockEvent) -> None:
+        self._emit(MessageUpdate(assistant_message_event=event))
+        if self._extensions is not None and isinstance(event, TextDelta):
+            self._extensions.update(MessageUpdated(event.delta))
 
     async def _close(self, stream: AsyncGenerator[StreamEvent, None], stop: Interruption) -> None:
         """Let the provider end its request; in this task, because its cleanup belongs to the task that streamed."""

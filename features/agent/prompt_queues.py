@@ -17,7 +17,7 @@ class PromptQueues:
     """Two queues in the order of arrival.
 
     Steering joins the run before its next model call; a follow-up when the run would otherwise stop. What is left when a run ends stays
-    for the next one, unless somebody takes it.
+    for the next one, unless somebody takes it. ``next_turn`` are messages of extensions that join the next run's prompt.
 
     Args:
         changed: called after every change.
@@ -26,6 +26,7 @@ class PromptQueues:
     def __init__(self, *, steering_mode: QueueMode, follow_up_mode: QueueMode, changed: Callable[["PromptQueues"], None]) -> None:
         self._steering: deque[Prompt] = deque()
         self._follow_ups: deque[Prompt] = deque()
+        self.next_turn: deque[Prompt] = deque()
         self._steering_mode = steering_mode
         self._follow_up_mode = follow_up_mode
         self._changed = changed
@@ -62,11 +63,34 @@ class PromptQueues:
         queue.extendleft(reversed(prompts))
         self._changed(self)
 
+    def put_for_next_turn(self, prompt: Prompt) -> None:
+        """
+        Raises:
+            SessionBusyError: 64 wait already.
+        """
+        if len(self.next_turn) >= _MAX_WAITING:
+            raise SessionBusyError(f"{_MAX_WAITING} messages wait for the next prompt already")
+        self.next_turn.append(prompt)
+
     def take_all(self) -> tuple[Prompt, ...]:
-        taken = (*self._steering, *self._follow_ups)
-        self._steering.clear()
-        self._follow_ups.clear()
+        """What people said; messages of extensions stay."""
+        return self._take_where(lambda prompt: prompt.custom is None)
+
+    def take_custom(self) -> tuple[Prompt, ...]:
+        """The messages of extensions."""
+        return self._take_where(lambda prompt: prompt.custom is not None)
+
+    @property
+    def has_custom(self) -> bool:
+        return any(prompt.custom is not None for prompt in (*self._steering, *self._follow_ups))
+
+    def _take_where(self, wanted: Callable[[Prompt], bool]) -> tuple[Prompt, ...]:
+        taken = tuple(prompt for prompt in (*self._steering, *self._follow_ups) if wanted(prompt))
         if taken:
+            for queue in (self._steering, self._follow_ups):
+                left = [prompt for prompt in queue if not wanted(prompt)]
+                queue.clear()
+                queue.extend(left)
             self._changed(self)
         return taken
 

@@ -1,14 +1,26 @@
 """Takes secrets out of everything that is shown or stored."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from features.contracts.messages import AssistantBlock, AssistantMessage, TextBlock, ThinkingBlock, ToolCall, UserBlock
+from features.contracts.messages import (
+    AssistantBlock,
+    AssistantMessage,
+    CustomMessage,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+    ToolResultMessage,
+    UserBlock,
+    UserMessage,
+)
 from features.contracts.processes import SecretRedactor, StreamRedactor
 
 __all__ = ["Redaction"]
+
+M = TypeVar("M", UserMessage, AssistantMessage, ToolResultMessage, CustomMessage)
 
 
 class Redaction:
@@ -35,6 +47,15 @@ class Redaction:
 
     def content(self, content: str | list[UserBlock]) -> str | list[UserBlock]:
         return self.text(content) if isinstance(content, str) else self.blocks(content)
+
+    def message(self, message: M) -> M:
+        """A message as it may be stored and shown."""
+        if isinstance(message, AssistantMessage):
+            return self.assistant(message)
+        if isinstance(message, UserMessage):
+            return msgspec.structs.replace(message, content=self.content(message.content))
+        details = None if message.details is None else self.data(message.details)
+        return msgspec.structs.replace(message, content=self.content(message.content), details=details)
 
     def call(self, call: ToolCall) -> ToolCall:
         """The call as it may be seen; the tool itself gets what the model wrote."""

@@ -5,17 +5,35 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+import msgspec
+
+from features.agent.aftermath import Aftermath
+from features.agent.extension_port import ExtensionPort
 from features.agent.interruption import Interruption, RunStopped
+from features.agent.lone_host import LoneHost
 from features.agent.loop import AgentRun
-from features.agent.session_compaction import SessionCompaction, tell_extensions
+from features.agent.session_compaction import SessionCompaction
 from features.agent.session_moves import SessionMoves
 from features.agent.session_state import SessionState
-from features.contracts.agent import Prompt, RunOutcome
+from features.agent.transcript import NewMessage
+from features.contracts.agent import Heard, Prompt, RunOutcome, SessionHost
 from features.contracts.errors import PumiceError, SessionBusyError, UserMustAct
-from features.contracts.events import CompactionResult, SessionEvent
-from features.contracts.messages import AssistantMessage, CustomMessage, ToolResultMessage, UserMessage
+from features.contracts.events import CompactionResult, MessageEnd, MessageStart, SessionEvent
+from features.contracts.extension_events import (
+    BeforeModelSelection,
+    InputReceived,
+    MessageEnding,
+    MessageStarted,
+    ModelSelected,
+    ResourcesDiscovered,
+    SessionForked,
+    SessionShutdown,
+    SessionStarted,
+)
+from features.contracts.messages import AssistantMessage, CustomMessage, ToolResultMessage, Usage, UserMessage
 from features.contracts.models import Model, ThinkingLevel
 from features.contracts.sessions import SessionEntry
+from features.extensions import ExtensionRunner
 from features.sessions import SessionManager
 
 __all__ = ["AgentSession"]
@@ -26,16 +44,25 @@ log = logging.getLogger("pumice.agent")
 class AgentSession:
     """One session and at most one run of it. Made by ``AgentSessionFactory``.
 
-    ``notices`` are what a person should hear about how it was opened, such as a model that is no longer there.
+    ``notices`` are what a person should hear about how it was opened, such as a model that is no longer there. ``resources`` are the
+    skills and templates that its extensions bring.
     """
 
-    def __init__(self, state: SessionState, *, notices: Sequence[str] = ()) -> None:
+    def __init__(self, state: SessionState, *, port: ExtensionPort, host: SessionHost | None = None, notices: Sequence[str] = ()) -> None:
         self.notices = tuple(notices)
+        self.resources = ResourcesDiscovered("startup")
         self._state = state
+        self._port = port
+        self._alone = LoneHost(self._start_alone)
+        self._host: SessionHost = self._alone if host is None else host
+        port.bind(self, self._host)
+        self._aftermath = Aftermath(state, self._host, say=self.say)
         self._run: AgentRun | None = None
         self._task: asyncio.Task[None] | None = None
         self._compaction = SessionCompaction(state)
-        self.moves = SessionMoves(state, tell=lambda event: tell_extensions(state, event), stop=self.abort, summarise=self.summarise_branch)
+        self.moves = SessionMoves(
+            state, tell=lambda event: state.extensions.dispatch(event), stop=self.abort, summarise=self.summarise_branch
+        )
         self._compacting: tuple[asyncio.Task[CompactionResult], Interruption] | None = None
         self._stops = 0
         self._closed = False
@@ -70,13 +97,29 @@ class AgentSession:
         return self._compacting is not None
 
     @property
+    def unfinished(self) -> bool:
+        """Whether the conversation ends in something that the model has not answered."""
+        return self._is_unfinished(failed_too=False)
+
+    @property
+    def brought_models(self) -> Sequence[Model]:
+        """The models that its extensions bring."""
+        return self._port.brought_models
+
+    @property
     def queued(self) -> tuple[Prompt, ...]:
         """What waits for a run: steering first, then follow-ups."""
         return (*self._state.queues.steering, *self._state.queues.follow_ups)
 
     def subscribe(self, listener: Callable[[SessionEvent], None]) -> Callable[[], None]:
-        """Hear every event from now on; gives what ends it. A listener is called on the loop and must be quick."""
-        return self._state.listeners.add(listener)
+        """Hear every event from now on; gives what ends it. A listener is called on the loop and must be quick.
+
+        Whoever comes first hears what went wrong with extensions while the session was opened.
+        """
+        remove = self._state.listeners.add(listener)
+        for error in self._port.early_errors():
+            self._state.listeners.emit(error)
+        return remove
 
     async def prompt(self, prompt: Prompt, *, when_busy: Literal["steer", "follow_up"] | None = None) -> RunOutcome | None:
         """Say something. Starts a run and gives its outcome once it has settled; cancelling this call stops the run.
@@ -90,14 +133,28 @@ class AgentSession:
         Raises:
             SessionBusyError: a run is going on and ``when_busy`` is None, or the queue is full.
         """
-        if not await self._compacted():
+        heard = await self.hear(prompt)
+        if heard.handled:
+            return _swallowed(heard)
+        prompt = heard.prompt
+        if not await self._free():
             return None
         if self._run is None:
+            if prompt.source != "extension":
+                self._state.extensions.follow_ups.somebody_spoke()
             return await self._outcome(self._begin([prompt], source_ids=(), owner=prompt.owner))
         if when_busy is None:
             raise SessionBusyError("a run is going on in this session; say whether the message steers it or follows it")
         self._state.queues.put(prompt, when_busy)
         return None
+
+    async def hear(self, prompt: Prompt) -> Heard:
+        """Let the extensions change a prompt or swallow it, once; ``prompt`` does this by itself for one that was not heard."""
+        if prompt.heard or not self.extensions.wants(InputReceived):
+            return Heard(prompt=prompt)
+        event = await self.extensions.dispatch(InputReceived(prompt.text, prompt.images, prompt.source))
+        heard = msgspec.structs.replace(prompt, text=event.text, images=tuple(event.images), heard=True)
+        return Heard(prompt=heard, handled=event.handled, reply=event.reply)
 
     async def resume(self, source_ids: tuple[str, ...] = (), *, owner: bool = False) -> RunOutcome | None:
         """Go on after a crash: calls without a result are closed, then the model is asked without a new prompt.
@@ -113,7 +170,7 @@ class AgentSession:
         Raises:
             SessionBusyError: a run is going on.
         """
-        if not await self._compacted():
+        if not await self._free():
             return None
         if self._run is not None:
             raise SessionBusyError("a run is going on in this session; there is nothing to resume")
@@ -181,15 +238,25 @@ class AgentSession:
         """Use another model from the next model call on, also after a restart.
 
         Raises:
-            UserMustAct: there is no such model.
+            UserMustAct: there is no such model, or an extension does not allow it.
         """
         model = self._state.services.models.resolve(reference)
+        if self.extensions.wants(BeforeModelSelection):
+            asked = await self.extensions.dispatch(BeforeModelSelection(model))
+            if asked.refusal is not None:
+                raise UserMustAct(f"The model stays {self.model.reference}: {asked.refusal}")
+        changed = model != self.model
         await self._state.transcript.set_model(model)
         self._state.model = model
+        if changed:
+            await self._tell_model("set")
 
     async def set_thinking(self, level: ThinkingLevel) -> None:
+        changed = level != self.thinking
         await self._state.transcript.set_thinking(level)
         self._state.thinking = level
+        if changed:
+            await self._tell_model("set")
 
     async def move_to(self, entry_id: str | None, *, summarise: bool = False, instructions: str = "", label: str | None = None) -> None:
         """Go on from another entry; see ``SessionMoves``."""
@@ -219,7 +286,9 @@ class AgentSession:
             KeyError: there is no such entry.
             UserMustAct: there is nothing to fork, or an extension does not allow it.
         """
-        return await self.moves.fork(entry_id)
+        made = await self.moves.fork(entry_id)
+        await self.extensions.dispatch(SessionForked(self.id))
+        return made
 
     async def label(self, entry_id: str, name: str) -> None:
         """Name an entry; an empty name takes it away.
@@ -236,11 +305,80 @@ class AgentSession:
         """Tokens of the present context: the last figure a service gave, plus a quarter of the characters after it."""
         return self._compaction.tokens()
 
-    async def close(self) -> None:
+    async def close(self, reason: Literal["quit", "evict", "switch", "delete", "reload"] = "quit") -> None:
         """Stop what is going on and take no more prompts; may be called twice."""
-        self._closed = True
+        already, self._closed = self._closed, True
         await self.abort()
+        await self._aftermath.over()
+        await self._alone.close()
+        if not already:
+            await self.extensions.dispatch(SessionShutdown(reason))
+        await self.extensions.close()
         self._state.listeners.clear()
+
+    # For its extensions, and about them
+
+    @property
+    def extensions(self) -> ExtensionRunner:
+        return self._state.extensions
+
+    @property
+    def owner_asked(self) -> bool:
+        """Whether an owner asked for the run that goes on, or for the one whose end is being told."""
+        return self._run.owner if self._run is not None else self._aftermath.owner
+
+    async def opened(self, began: Literal["startup", "new", "resume", "fork", "reload"], *, restored: bool) -> None:
+        """Tell the extensions that the session is there, and ask what they bring. Called once, by the factory."""
+        if self.extensions.wants(SessionStarted):
+            await self.extensions.dispatch(SessionStarted(began))
+        if restored:
+            await self._tell_model("restore")
+        self.resources = ResourcesDiscovered("reload" if began == "reload" else "startup")
+        if self.extensions.wants(ResourcesDiscovered):
+            await self.extensions.dispatch(self.resources)
+
+    async def looked_at(self, message: CustomMessage) -> CustomMessage:
+        """A message that is to be stored outside of a run, as its extensions leave it."""
+        if self.extensions.wants(MessageStarted):
+            await self.extensions.dispatch(MessageStarted("custom"))
+        if not self.extensions.wants(MessageEnding):
+            return message
+        changed = (await self.extensions.dispatch(MessageEnding(message))).message
+        assert isinstance(changed, CustomMessage)
+        return self._state.services.redaction.message(changed)
+
+    async def say(self, message: CustomMessage) -> None:
+        """Put a message of an extension into the conversation while no run goes on."""
+        [entry_id] = await self._state.transcript.append("", [NewMessage(message)])
+        self._state.listeners.emit(MessageStart(role="custom", message=message))
+        self._state.listeners.emit(MessageEnd(message=message, entry_id=entry_id))
+
+    def follow_up_waits(self) -> None:
+        """Begin with what an extension queued, unless a run will come to it."""
+        if self._run is None and not self._closed:
+            self._aftermath.follow_up_waits()
+
+    def request_stop(self) -> None:
+        """Stop the run without waiting for its end."""
+        if self._run is not None:
+            self._run.stop.request()
+
+    async def _tell_model(self, source: Literal["set", "restore"]) -> None:
+        if self.extensions.wants(ModelSelected):
+            await self.extensions.dispatch(ModelSelected(self.model, self.thinking, source))
+
+    async def _start_alone(self, prompt: Prompt) -> None:
+        """A prompt of an extension in a session without a host."""
+        while not self._closed:
+            try:
+                await (self.resume(owner=prompt.owner) if prompt.empty else self.prompt(prompt))
+            except SessionBusyError:
+                if self._run is not None:
+                    await asyncio.wait([self._run.outcome])
+            else:
+                return
+
+    # Runs
 
     def _begin(self, prompts: Sequence[Prompt], *, source_ids: tuple[str, ...], owner: bool) -> AgentRun:
         """Admit a run. No await between the caller's look at ``_run`` and here, so that two prompts never both get in."""
@@ -253,9 +391,11 @@ class AgentSession:
         self._task = run.start()
         return run
 
-    def _release(self) -> None:
+    def _release(self, outcome: Literal["success", "error", "aborted"]) -> None:
+        owner = self._run.owner if self._run is not None else False
         self._run = None
         self._task = None
+        self._aftermath.begin(outcome, owner=owner)
         if self._compaction.requested is not None and not self._closed:
             self._start_compacting(self._compaction.requested)
 
@@ -277,11 +417,13 @@ class AgentSession:
         self._compacting = (task, stop)
         return self._compacting
 
-    async def _compacted(self) -> bool:
-        """Wait until the session is not being summed up; False when it was told to stop meanwhile."""
+    async def _free(self) -> bool:
+        """Wait until the session is not being summed up and the last run is over; False when it was told to stop meanwhile."""
         stops = self._stops
-        while self._compacting is not None:
-            await asyncio.wait([self._compacting[0]])
+        while self._compacting is not None or self._aftermath.going_on:
+            if self._compacting is not None:
+                await asyncio.wait([self._compacting[0]])
+            await self._aftermath.over()
         return stops == self._stops
 
     async def _outcome(self, run: AgentRun) -> RunOutcome:
@@ -300,6 +442,11 @@ class AgentSession:
         if isinstance(last, AssistantMessage):
             return bool(self._state.transcript.unanswered_calls()) or (failed_too and last.stop_reason == "error")
         return isinstance(last, UserMessage | ToolResultMessage | CustomMessage)
+
+
+def _swallowed(heard: Heard) -> RunOutcome:
+    """An extension has dealt with a prompt; there was no run."""
+    return RunOutcome(run_id="", outcome="success", text=heard.reply or "", source_ids=heard.prompt.source_ids, usage=Usage())
 
 
 def _looked_at(task: "asyncio.Task[CompactionResult]") -> None:

@@ -9,7 +9,7 @@ from features.agent.session_state import SessionState
 from features.agent.summary_call import SummaryCall
 from features.contracts.errors import PumiceError, RetryLater, UserMustAct
 from features.contracts.events import CompactionEnd, CompactionReason, CompactionResult, CompactionStart
-from features.contracts.extension_events import BeforeCompaction, CompactionDone, CompactionFailed, ExtensionEvent
+from features.contracts.extension_events import BeforeCompaction, CompactionDone, CompactionFailed
 from features.contracts.models import Model
 from features.contracts.sessions import CompactionEntry, SessionEntry
 
@@ -79,10 +79,10 @@ class SessionCompaction:
         except Exception as error:
             failure = self._understood(error)
             emit(CompactionEnd(reason=reason, error_message=str(failure)))
-            await stop.whole(tell_extensions(self._state, CompactionFailed(reason, str(failure))))
+            await stop.whole(self._state.extensions.dispatch(CompactionFailed(reason, str(failure))))
             raise failure from None
         emit(CompactionEnd(reason=reason, result=result, will_retry=reason == "overflow"))
-        await stop.whole(tell_extensions(self._state, CompactionDone(entry, from_extension=result.from_extension)))
+        await stop.whole(self._state.extensions.dispatch(CompactionDone(entry, from_extension=result.from_extension)))
         return result
 
     async def _compact(
@@ -110,7 +110,7 @@ class SessionCompaction:
         redact = state.services.redaction.text
         keep = () if state.keep_verbatim is None else tuple(redact(text) for text in state.keep_verbatim())
         with stop.cut_here():
-            await tell_extensions(state, gate)
+            await state.extensions.dispatch(gate)
         if gate.refusal is not None:
             raise UserMustAct(f"Nothing was summed up: {gate.refusal}")
         if gate.summary is not None:
@@ -168,10 +168,3 @@ class SessionCompaction:
         log.error("compaction failed", exc_info=None if expected else error, extra={"facts": facts})
         text = str(error) if expected else "Something went wrong inside the host while it summed up. Nothing is lost."
         return RetryLater(f"{redact(text)} (error {error_id})")
-
-
-async def tell_extensions(state: SessionState, event: ExtensionEvent) -> None:
-    """The one place where extensions hear of compactions: the gate before, and how it ended.
-
-    A session without extensions has nobody to ask.
-    """

@@ -1,17 +1,20 @@
 """Opens sessions."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
 import msgspec
 
+from features.agent.extension_port import ExtensionPort
 from features.agent.listeners import Listeners
 from features.agent.model_choice import ModelChoice, RestingModels
 from features.agent.options import AgentSessionOptions, RetryOptions
 from features.agent.prompt_queues import PromptQueues
 from features.agent.redaction import Redaction
 from features.agent.session import AgentSession
-from features.agent.session_state import ModelSource, SessionServices, SessionState
+from features.agent.session_models import ModelSource, SessionModels
+from features.agent.session_state import SessionServices, SessionState
 from features.agent.transcript import Transcript
 from features.compaction import CompactionOptions, Compactor
 from features.contracts.clock import Clock
@@ -20,6 +23,7 @@ from features.contracts.events import QueueUpdate
 from features.contracts.models import Model
 from features.contracts.processes import SecretRedactor
 from features.contracts.sessions import SessionStore
+from features.extensions import ExtensionRunner
 from features.sessions import SessionManager
 from features.system_prompt import SystemPromptBuilder
 
@@ -72,8 +76,23 @@ class AgentSessionFactory:
         """
         notices: list[str] = []
         manager = await self._manager(options, notices)
-        model = self._model(manager, options, notices)
-        thinking = options.thinking if manager.model is None and manager.thinking == "off" else manager.thinking
+        models = SessionModels(self._services.models)
+        state = self._state(manager, options, models)
+        port = ExtensionPort(state, models, options.processes)
+        state.extensions = ExtensionRunner(
+            port, clock=self._services.clock, tools=options.tools.tools, host_commands=options.host_commands, ui=options.ui
+        )
+        try:
+            await state.extensions.activate(options.extensions)
+            self._take_model(state, manager, options, notices)
+        except BaseException:
+            await state.extensions.close()
+            raise
+        session = AgentSession(state, notices=notices, port=port, host=options.host)
+        await session.opened(options.began, restored=manager.model is not None)
+        return session
+
+    def _state(self, manager: SessionManager, options: AgentSessionOptions, models: SessionModels) -> SessionState:
         listeners = Listeners()
         redaction = self._services.redaction
 
@@ -85,9 +104,21 @@ class AgentSessionFactory:
                 )
             )
 
+        # As it is called; whether it is to be had is known once the extensions have brought their models.
+        provider, _, model_id = options.model.partition("/") if manager.model is None else (manager.model[0], "", manager.model[1])
+        model = Model(provider=provider, id=model_id, api="")
+        thinking = options.thinking if manager.model is None and manager.thinking == "off" else manager.thinking
+
         state = SessionState(
-            services=self._services,
-            transcript=Transcript(manager, model=model, thinking=thinking, journal=options.journal, ids=self._services.ids),
+            services=replace(self._services, models=models),
+            transcript=Transcript(
+                manager,
+                model=model,
+                thinking=thinking,
+                journal=options.journal,
+                ids=self._services.ids,
+                render=lambda message: state.extensions.rendered(message),
+            ),
             tools=options.tools,
             tool_context=msgspec.structs.replace(options.tool_context, session_id=manager.id),
             chat=options.chat,
@@ -97,8 +128,11 @@ class AgentSessionFactory:
             listeners=listeners,
             spending=options.spending,
             keep_verbatim=options.keep_verbatim,
+            skills=options.skills,
+            host_instructions=options.host_instructions,
+            host_memory=options.host_memory,
         )
-        return AgentSession(state, notices=notices)
+        return state
 
     async def _manager(self, options: AgentSessionOptions, notices: list[str]) -> SessionManager:
         clock, ids = self._services.clock, self._services.ids
@@ -113,13 +147,22 @@ class AgentSessionFactory:
             self._store, options.scope, clock=clock, ids=ids, cwd=str(options.tool_context.workspace), name=options.name
         )
 
-    def _model(self, manager: SessionManager, options: AgentSessionOptions, notices: list[str]) -> Model:
-        if manager.model is None:
-            return self._services.models.resolve(options.model)
-        reference = "/".join(manager.model)
-        try:
-            return self._services.models.resolve(reference)
-        except UserMustAct:
-            model = self._services.models.resolve(options.model)
-            notices.append(f"The model {reference} is not available any more; this session goes on with {model.reference}.")
+    def _take_model(self, state: SessionState, manager: SessionManager, options: AgentSessionOptions, notices: list[str]) -> None:
+        state.model = model = self._model(state, manager, options, notices)
+        state.transcript.choose(model)
+
+    def _model(self, state: SessionState, manager: SessionManager, options: AgentSessionOptions, notices: list[str]) -> Model:
+        own = "/".join(manager.model) if manager.model is not None else options.model
+        missing: UserMustAct | None = None
+        for reference in dict.fromkeys((own, options.model, options.spare_model)):
+            if not reference:
+                continue
+            try:
+                model = state.services.models.resolve(reference)
+            except UserMustAct as error:
+                missing = missing or error
+                continue
+            if reference != own:
+                notices.append(f"The model {own} is not available any more; this session goes on with {model.reference}.")
             return model
+        raise missing or UserMustAct("There is no model for this session. Choose one with /model.")

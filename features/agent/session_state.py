@@ -1,33 +1,28 @@
 """What a session and its runs share."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
-from typing import Protocol
 
 from features.agent.listeners import Listeners
 from features.agent.model_choice import ModelChoice
 from features.agent.options import RetryOptions
 from features.agent.prompt_queues import PromptQueues
 from features.agent.redaction import Redaction
+from features.agent.session_models import ModelSource
 from features.agent.transcript import Transcript
 from features.compaction import Compactor
 from features.contracts.agent import Spending
 from features.contracts.clock import Clock
-from features.contracts.models import Model, Provider, ThinkingLevel
+from features.contracts.models import Model, ThinkingLevel
 from features.contracts.tools import ToolContext
+from features.extensions import ExtensionRunner
+from features.skills import PlaceSkills
 from features.system_prompt import SystemPromptBuilder
 from features.tools import ToolRegistry
 
-__all__ = ["ModelSource", "SessionServices", "SessionState"]
-
-
-class ModelSource(Protocol):
-    """As much of a ``ModelRegistry`` as a session needs."""
-
-    def resolve(self, reference: str) -> Model: ...
-
-    def provider(self, name: str) -> Provider: ...
+__all__ = ["SessionServices", "SessionState"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +45,8 @@ class SessionServices:
 class SessionState:
     """One conversation between and during its runs. A change of ``model`` or ``thinking`` counts from the next model call.
 
-    ``overhead`` is the size of system prompt and tools at the last model call, in tokens.
+    ``overhead`` is the size of system prompt and tools at the last model call, in tokens; ``system_prompt`` is what it was. ``extensions``
+    is there once the session has been put together.
     """
 
     services: SessionServices
@@ -64,4 +60,9 @@ class SessionState:
     listeners: Listeners
     spending: Spending | None = None
     keep_verbatim: Callable[[], Sequence[str]] | None = None
+    skills: PlaceSkills | None = None
+    host_instructions: Path | None = None
+    host_memory: Path | None = None
     overhead: int = 0
+    system_prompt: str = ""
+    extensions: ExtensionRunner = field(init=False)

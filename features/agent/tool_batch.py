@@ -11,8 +11,10 @@ from features.agent.session_state import SessionState
 from features.contracts.clock import unix_ms
 from features.contracts.errors import ModelMustAct, PumiceError
 from features.contracts.events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
+from features.contracts.extension_events import ToolCalled, ToolExecutionEnded, ToolExecutionStarted, ToolExecutionUpdated, ToolResulted
 from features.contracts.messages import ToolCall, ToolResultMessage
 from features.contracts.tools import Tool, ToolContext, ToolInvocation, ToolResult, text_result
+from features.extensions import tool_at_work
 
 __all__ = ["ToolBatch"]
 
@@ -59,6 +61,7 @@ class ToolBatch:
         save: Callable[[Sequence[ToolResultMessage]], Awaitable[None]],
     ) -> None:
         self._registry = state.tools
+        self._extensions = state.extensions
         self._redaction = state.services.redaction
         self._clock = state.services.clock
         self._ids = state.services.ids
@@ -70,6 +73,7 @@ class ToolBatch:
         self._stop = stop
         self._save = save
         self._saved = 0
+        self._ended: list[_Step] = []
         self._budget = ResultBudget(context.scratch, state.services.ids)
 
     async def run(self) -> None:
@@ -78,7 +82,7 @@ class ToolBatch:
         try:
             for group in [[step] for step in self._steps] if alone else [self._steps]:
                 for step in group:
-                    self._prepare(step)
+                    await self._prepare(step)
                 for step in group:
                     if step.result is None:
                         step.task = asyncio.create_task(self._execute(step), name=f"tool {step.call.name}")
@@ -86,10 +90,12 @@ class ToolBatch:
         finally:
             await self._end_tasks()
 
-    def _prepare(self, step: _Step) -> None:
+    async def _prepare(self, step: _Step) -> None:
         """Announce a call and find out whether it may run; one that may not has its result at once."""
         call = step.call
         self._emit(ToolExecutionStart(tool_call_id=call.id, tool_name=step.shown.name, args=step.shown.arguments))
+        if self._extensions.wants(ToolExecutionStarted):
+            await self._stop.whole(self._extensions.dispatch(ToolExecutionStarted(step.shown)))
         if self._stop.requested:
             return self._close(step, text_result(_STOPPED, is_error=True))
         if self._cut_off:
@@ -97,10 +103,25 @@ class ToolBatch:
         try:
             step.tool = self._look_up(call)
             step.arguments = self._registry.validate(step.tool, call.arguments)
+            if self._extensions.wants(ToolCalled):
+                await self._ask(step, step.tool)
+        except RunStopped:
+            self._close(step, text_result(_STOPPED, is_error=True))
         except Exception as error:
-            return self._close(step, self._failed(step, error))
-        # A gate that may refuse the call belongs here: after the start was announced, before anything runs.
-        return None
+            self._close(step, self._failed(step, error))
+
+    async def _ask(self, step: _Step, tool: Tool) -> None:
+        """The gate, after the start was announced and before anything runs. What it makes of the arguments is looked at again.
+
+        Raises:
+            ModelMustAct: the call must not run, or has arguments that do not fit.
+            RunStopped: when told to stop.
+        """
+        with self._stop.cut_here():
+            asked = await self._extensions.dispatch(ToolCalled(step.call, step.arguments, owner=self._context.owner))
+        if asked.refusal is not None:
+            raise ModelMustAct(asked.refusal)
+        step.arguments = self._registry.validate(tool, asked.arguments)
 
     def _look_up(self, call: ToolCall) -> Tool:
         tool = self._offered.get(call.name)
@@ -125,6 +146,7 @@ class ToolBatch:
         await self._save_finished()
 
     async def _save_finished(self) -> None:
+        await self._tell_ended()
         ready = []
         for step in self._steps[self._saved :]:
             if step.result is None:
@@ -134,23 +156,47 @@ class ToolBatch:
             self._saved += len(ready)
             await self._save(ready)
 
+    async def _tell_ended(self) -> None:
+        """Tell extensions of calls that have ended, in the order of their ends."""
+        while self._ended:
+            step = self._ended.pop(0)
+            assert step.result is not None
+            await self._stop.whole(self._extensions.updates.flush())
+            await self._stop.whole(self._extensions.dispatch(ToolExecutionEnded(step.shown, is_error=step.result.is_error)))
+
     async def _execute(self, step: _Step) -> None:
+        with tool_at_work(self._extensions, owner=self._context.owner):
+            await self._carry_out(step)
+
+    async def _carry_out(self, step: _Step) -> None:
         assert step.tool is not None
 
         def report(text: str) -> None:
             if step.result is None:
                 shown = self._redaction.text(text)
                 self._emit(ToolExecutionUpdate(tool_call_id=step.call.id, tool_name=step.shown.name, partial_result=shown))
+                self._extensions.update(ToolExecutionUpdated(step.shown, shown))
 
         call = ToolInvocation(id=step.call.id, arguments=step.arguments, context=self._context, report=report)
         try:
             result = await step.tool.run(call)
-            # Room for a look at the result before anybody else sees it.
-            self._close(step, result)
         except asyncio.CancelledError:
-            self._close(step, text_result(_STOPPED, is_error=True))
+            return self._close(step, text_result(_STOPPED, is_error=True))
         except Exception as error:
-            self._close(step, self._failed(step, error))
+            result = self._failed(step, error)
+        try:
+            if self._extensions.wants(ToolResulted):
+                result = await self._looked_at(step, result)
+        finally:  # what has been done stands, also when nobody could look at it to the end
+            self._close(step, result)
+
+    async def _looked_at(self, step: _Step, result: ToolResult) -> ToolResult:
+        """What extensions make of a result. They see it without secrets."""
+        content = self._redaction.blocks(result.content)
+        details = None if result.details is None else self._redaction.data(result.details)
+        event = ToolResulted(step.shown, step.shown.arguments, content, details, is_error=result.is_error)
+        event = await self._extensions.dispatch(event)
+        return ToolResult(content=event.content, details=event.details, is_error=event.is_error)
 
     def _failed(self, step: _Step, error: Exception) -> ToolResult:
         if isinstance(error, PumiceError):
@@ -172,6 +218,8 @@ class ToolBatch:
             timestamp=unix_ms(self._clock.now()),
         )
         step.result = message
+        if self._extensions.wants(ToolExecutionEnded):
+            self._ended.append(step)
         self._emit(
             ToolExecutionEnd(
                 tool_call_id=message.tool_call_id,

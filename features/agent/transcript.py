@@ -8,9 +8,16 @@ import msgspec
 
 from features.contracts.agent import EntryJournal
 from features.contracts.database import Transaction
-from features.contracts.messages import AssistantMessage, CustomMessage, ToolCall, ToolResultMessage, UserMessage
+from features.contracts.messages import AssistantMessage, CustomMessage, ToolCall, ToolResultMessage, UserMessage, message_text
 from features.contracts.models import Model, ThinkingLevel
-from features.contracts.sessions import CompactionEntry, ModelChangeEntry, SessionEntry, ThinkingLevelChangeEntry, TransactionWork
+from features.contracts.sessions import (
+    CompactionEntry,
+    MessageEntry,
+    ModelChangeEntry,
+    SessionEntry,
+    ThinkingLevelChangeEntry,
+    TransactionWork,
+)
 from features.sessions import SessionManager
 
 __all__ = ["NewMessage", "Transcript"]
@@ -27,14 +34,25 @@ class Transcript:
     """Appends to the session, one append after another, each together with the journal's work.
 
     Model and thinking level of a session that has none yet join its first append, so that they cost no commit of their own.
+
+    Args:
+        render: makes what people read of an extension's message.
     """
 
     def __init__(
-        self, manager: SessionManager, *, model: Model, thinking: ThinkingLevel, journal: EntryJournal | None, ids: Callable[[], str]
-    ):
+        self,
+        manager: SessionManager,
+        *,
+        model: Model,
+        thinking: ThinkingLevel,
+        journal: EntryJournal | None,
+        ids: Callable[[], str],
+        render: Callable[[CustomMessage], str] = message_text,
+    ) -> None:
         self.manager = manager
         self._journal = journal
         self._ids = ids
+        self._render = render
         self._writing = asyncio.Lock()
         self._model = (model.provider, model.id)
         self._thinking = thinking
@@ -60,7 +78,7 @@ class Transcript:
                 for entry in chained
                 if entry.id in sources
                 and self._journal is not None
-                and (work := self._journal(run_id, entry, sources[entry.id])) is not None
+                and (work := self._journal(run_id, self._as_read(entry), sources[entry.id])) is not None
             ]
             await self.manager.append(chained, also=_together(works))
             self._model_unsaved = self._thinking_unsaved = False
@@ -85,10 +103,6 @@ class Transcript:
         self._model_unsaved = self.manager.model is None
         self._thinking_unsaved = self.manager.thinking != thinking
 
-    async def set_label(self, entry_id: str, label: str) -> None:
-        async with self._writing:
-            await self.manager.set_label(entry_id, label)
-
     async def set_name(self, name: str) -> None:
         async with self._writing:
             await self.manager.set_name(name)
@@ -106,6 +120,23 @@ class Transcript:
                 from_hook=from_hook,
             )
 
+    async def set_label(self, entry_id: str, label: str) -> None:
+        """
+        Raises:
+            KeyError: there is no such entry.
+        """
+        async with self._writing:
+            await self.manager.set_label(entry_id, label)
+
+    async def add_custom(self, custom_type: str, data: Any) -> str:
+        """Store an entry that no model reads; gives its id."""
+        async with self._writing:
+            return await self.manager.add_custom(custom_type, data)
+
+    def choose(self, model: Model) -> None:
+        """Begin with another model than was given; nothing may have been stored yet."""
+        self._model = (model.provider, model.id)
+
     def unanswered_calls(self) -> list[ToolCall]:
         """The calls at the end of the branch that have no result, as a crash leaves them behind."""
         answered: set[str] = set()
@@ -117,6 +148,13 @@ class Transcript:
             else:
                 return []
         return []
+
+    def _as_read(self, entry: SessionEntry) -> SessionEntry:
+        """A custom message that people are to see comes to the journal as they read it."""
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, CustomMessage) and entry.message.display:
+            shown = msgspec.structs.replace(entry.message, content=self._render(entry.message))
+            return msgspec.structs.replace(entry, message=shown)
+        return entry
 
     def _unsaved(self, timestamp: str) -> list[SessionEntry]:
         entries: list[SessionEntry] = []

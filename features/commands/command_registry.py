@@ -28,6 +28,7 @@ class Command(Generic[C]):
         run: gets the conversation's context and the arguments as they were typed, trimmed.
         control: may run while the conversation is busy, outside its queue.
         hidden: works, and is in no list.
+        late: is carried out however late it comes, also after a restart, because it says itself when it is too late.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Command(Generic[C]):
     control: bool = False
     owner_only: bool = False
     hidden: bool = False
+    late: bool = False
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -66,11 +68,16 @@ class CommandRegistry(Generic[C]):
 
     def parse(self, text: str) -> tuple[Command[C], str] | None:
         """The command and its arguments; None where ``text`` is none or names one that is not there."""
-        written = _WRITTEN.fullmatch(text)
+        written = self.split(text)
         if written is None:
             return None
-        command = self._commands.get(written["name"].lower())
-        return (command, (written["arguments"] or "").strip()) if command else None
+        command = self._commands.get(written[0])
+        return (command, written[1]) if command else None
+
+    def split(self, text: str) -> tuple[str, str] | None:
+        """Name and arguments of what has the form of a command, known or not."""
+        written = _WRITTEN.fullmatch(text)
+        return (written["name"].lower(), (written["arguments"] or "").strip()) if written else None
 
     def looks_like_command(self, text: str) -> bool:
         """Whether ``text`` has the form of a command, known or not; a path like ``/usr/bin`` has not."""

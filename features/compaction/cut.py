@@ -43,7 +43,7 @@ def find_cut(branch: Sequence[SessionEntry], start: int, end: int, *, keep_token
         if not isinstance(entry, MessageEntry):
             continue
         total += estimate(entry.message)
-        if total >= keep_tokens:
+        if total >= max(keep_tokens, 1):  # a failed attempt at the end weighs nothing and is no beginning
             kept = next((place for place in possible if place >= index), possible[-1])
             break
     kept = _with_what_precedes(branch, start, kept)

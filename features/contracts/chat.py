@@ -1,9 +1,9 @@
 """Chats as every channel presents them: addresses, people, messages in and out."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -21,12 +21,17 @@ __all__ = [
     "DeliveryProgress",
     "DeliveryRefused",
     "DeliveryUncertain",
+    "DueRun",
     "InboundMessage",
     "InboundSink",
     "LiveView",
     "OutboundFile",
     "OutboundMessage",
+    "Overheard",
     "Person",
+    "ThreadReader",
+    "WebhookAnswer",
+    "WebhookChannel",
 ]
 
 
@@ -86,13 +91,50 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
+class Button(msgspec.Struct, frozen=True, kw_only=True):
+    """A button under a message. Pressing it is the same as typing ``command``, by whoever pressed."""
+
+    label: str
+    command: str
+
+
+class DueRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of a scheduled job, or another wake-up that no person sent, on its way into a chat.
+
+    ``mode``: a ``prompt`` is for the agent, a ``text`` is delivered as it stands. ``note`` is a line for the model before the prompt,
+    ``heading`` one for the person before the answer. ``isolated`` runs in a session of its own. ``by`` is the person behind it, ``owner``
+    and ``group`` as for a message of theirs. ``depth`` counts how many jobs made each other until this one. ``key`` is taken once, where
+    there is one.
+    """
+
+    id: str
+    job_id: str
+    address: Address
+    mode: Literal["prompt", "text"]
+    text: str
+    due_at: datetime
+    title: str = ""
+    note: str = ""
+    heading: str = ""
+    buttons: tuple[tuple[Button, ...], ...] = ()
+    isolated: bool = False
+    by: str = ""
+    owner: bool = False
+    group: bool = False
+    depth: int = 0
+    key: str = ""
+
+
 class InboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     """Something that arrived.
 
-    ``key`` is the platform's id of the delivery; the same key is taken once. ``ref`` is its id of the message. ``album``
-    joins what was sent together. ``kind``: ``edit`` is a new text for the message ``ref``; ``press`` is a button, whose command is
-    ``text``. ``addressed`` says whether the bot was meant: always in a private chat; in a group when
-    mentioned, answered or given a command.
+    ``key`` is the platform's id of the delivery; the same key is taken once, and neither is a message one of whose ``aliases`` was.
+    ``ref`` is its id of the message; ``under`` is where in the chat its answer belongs, if not at the end. ``album``
+    joins what was sent together. ``kind``: ``edit`` is a new text for the message ``ref``, ``deletion`` takes it back; ``press`` is a
+    button, whose command is ``text``. ``addressed`` says whether the bot was meant: always in a private chat; in a group when
+    mentioned, answered or given a command. ``attended`` is False where nobody waits who could answer a question. ``extension`` is what an
+    extension of the session ``session`` asks for; without a text it asks to go on with what is in the conversation already. ``job`` is
+    a scheduled run, ``run``. Of these two no channel makes any.
     """
 
     key: str
@@ -100,12 +142,26 @@ class InboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     sender: Person
     text: str
     sent_at: datetime
-    kind: Literal["message", "edit", "press"] = "message"
+    kind: Literal["message", "edit", "deletion", "press", "extension", "job"] = "message"
+    session: str = ""
+    aliases: tuple[str, ...] = ()
     ref: str | None = None
+    under: str | None = None
     attachments: tuple[Attachment, ...] = ()
     album: str | None = None
     group: bool = False
     addressed: bool = True
+    attended: bool = True
+    run: "DueRun | None" = None
+
+
+class Overheard(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that was said in a chat and not to the bot; context, never an order. ``ref`` is the platform's id of the message."""
+
+    sender: Person
+    text: str
+    sent_at: datetime
+    ref: str
 
 
 class Cursor(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,13 +182,6 @@ class InboundSink(Protocol):
     async def accept(self, messages: Sequence[InboundMessage], cursor: Cursor | None = None) -> None: ...
 
     async def cursor(self, name: str) -> int | None: ...
-
-
-class Button(msgspec.Struct, frozen=True, kw_only=True):
-    """A button under a message. Pressing it is the same as typing ``command``, by whoever pressed."""
-
-    label: str
-    command: str
 
 
 class OutboundFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,6 +270,8 @@ class ChatChannel(Protocol):
     - ``send`` of one address is never called twice at a time.
     - ``fetch`` writes an attachment to ``destination``, at most ``limit`` bytes; raises UserMustAct with the reason, RetryLater.
     - ``live`` opens a view; ``opened`` is called with the platform's id once the draft is shown.
+    - ``close_buttons`` takes the buttons off the message ``ref``, which reads ``text`` (Markdown) from then on. It never raises; False says
+      that people cannot see it, so that it has to be said.
     """
 
     name: str
@@ -231,11 +282,46 @@ class ChatChannel(Protocol):
 
     def live(self, address: Address, *, reply_to: str | None, opened: Callable[[str], None]) -> LiveView: ...
 
+    async def close_buttons(self, address: Address, ref: str | None, text: str) -> bool: ...
+
     async def fetch(self, attachment: Attachment, destination: Path, *, limit: int) -> None: ...
 
     async def announce_commands(self, commands: Sequence[ChatCommand]) -> None: ...
 
     def health(self) -> ChannelHealth: ...
+
+
+@runtime_checkable
+class ThreadReader(Protocol):
+    """A channel that can look up what was said before.
+
+    - ``earlier`` gives the latest ``limit`` messages of the address between two of them, both left out, in order; none where the platform
+      does not tell. The bot's own are among them only where ``after`` is None. It never raises what the platform does.
+    """
+
+    async def earlier(self, address: Address, *, before: str, after: str | None, limit: int) -> Sequence[Overheard]: ...
+
+
+class WebhookAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """``status`` and ``body`` go back to the platform."""
+
+    status: int
+    body: str = ""
+    content_type: str = "text/plain"
+
+
+@runtime_checkable
+class WebhookChannel(Protocol):
+    """A channel whose platform calls the host.
+
+    - ``webhook_path`` is where, None while it does not.
+    - ``webhook`` verifies the request by its signature or secret before anything else. It answers when everything in it is stored.
+    """
+
+    @property
+    def webhook_path(self) -> str | None: ...
+
+    async def webhook(self, body: bytes, headers: Mapping[str, str]) -> WebhookAnswer: ...
 
 
 ChatSender = Callable[[OutboundMessage], Awaitable[None]]

@@ -13,6 +13,7 @@ A deadline is a time in which a handler must return; one that is late is cancell
 """
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -22,6 +23,7 @@ from features.contracts.processes import ProcessSpawnEvent
 from features.contracts.sessions import CompactionEntry, SessionEntry
 
 __all__ = [
+    "EXTENSION_EVENTS",
     "AgentEnded",
     "AgentSettled",
     "AgentStarted",
@@ -106,7 +108,7 @@ class SessionShutdown(ExtensionEvent):
 class ResourcesDiscovered(ExtensionEvent):
     """Skills and prompt templates are being looked for. Folders and files that handlers add are searched after the session's own."""
 
-    name, deadline_s = "resources_discover", 2.0
+    name, kind, deadline_s = "resources_discover", "transform", 2.0
 
     def __init__(self, reason: Literal["startup", "reload"]) -> None:
         self.reason = reason
@@ -362,7 +364,8 @@ class MessageEnding(ExtensionEvent):
 class ToolCalled(GateEvent):
     """A call that is about to run. ``arguments`` may be changed and are then validated again. Raising blocks the call.
 
-    ``owner`` says whether an owner of the host asked for this run. The deadline leaves a person time to answer a question.
+    ``owner`` says whether an owner of the host asked for this run. The deadline leaves a person time to answer a question. ``freeze``
+    makes what stands now what runs: ``arguments`` is a copy from then on, and setting it raises.
     """
 
     name, deadline_s = "tool_call", 900.0
@@ -370,8 +373,24 @@ class ToolCalled(GateEvent):
     def __init__(self, call: ToolCall, arguments: dict[str, Any], *, owner: bool) -> None:
         super().__init__()
         self.call = call
-        self.arguments = arguments
+        self._arguments = arguments
         self.owner = owner
+        self._frozen = False
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return deepcopy(self._arguments) if self._frozen else self._arguments
+
+    @arguments.setter
+    def arguments(self, arguments: dict[str, Any]) -> None:
+        if self._frozen:
+            raise RuntimeError(f"the arguments of {self.call.name!r} were approved as they are and cannot be changed any more")
+        self._arguments = arguments
+
+    def freeze(self) -> None:
+        """What was approved is what runs."""
+        self._arguments = deepcopy(self._arguments)
+        self._frozen = True
 
     def block(self, reason: str) -> None:
         """The call gets an error result with ``reason``, which the model reads; its siblings go on."""
@@ -493,3 +512,46 @@ class CompactionFailed(ExtensionEvent):
     def __init__(self, reason: str, error: str) -> None:
         self.reason = reason
         self.error = error
+
+
+EXTENSION_EVENTS: tuple[type[ExtensionEvent], ...] = (
+    SessionStarted,
+    SessionShutdown,
+    ResourcesDiscovered,
+    BeforeSessionSwitch,
+    SessionSwitched,
+    BeforeSessionFork,
+    SessionForked,
+    BeforeSessionDelete,
+    BeforeTree,
+    TreeMoved,
+    InputReceived,
+    BeforeAgentStart,
+    AgentStarted,
+    AgentEnded,
+    RunFailed,
+    AgentSettled,
+    TurnStarted,
+    TurnEnded,
+    ContextBuilding,
+    BeforeProviderRequest,
+    BeforeProviderHeaders,
+    BeforeProviderPayload,
+    ProviderResponded,
+    ProviderFailed,
+    MessageStarted,
+    MessageUpdated,
+    MessageEnding,
+    ToolCalled,
+    ToolExecutionStarted,
+    ToolExecutionUpdated,
+    ToolExecutionEnded,
+    ToolResulted,
+    ProcessSpawning,
+    BeforeModelSelection,
+    ModelSelected,
+    BeforeCompaction,
+    CompactionDone,
+    CompactionFailed,
+)
+"""All of them, in the order of this page."""

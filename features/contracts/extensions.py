@@ -70,18 +70,37 @@ class EventBus(Protocol):
 
 
 class SessionView(Protocol):
-    """The session as an extension reads it."""
+    """The session as an extension reads it. ``running`` is False again in handlers of ``AgentSettled``."""
 
-    id: str
-    name: str
-    address: str
-    workspace: Path
-    time_zone: str
-    model: Model
-    thinking: ThinkingLevel
-    leaf_id: str | None
-    running: bool
-    queued: int
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def address(self) -> str: ...
+
+    @property
+    def workspace(self) -> Path: ...
+
+    @property
+    def time_zone(self) -> str: ...
+
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def thinking(self) -> ThinkingLevel: ...
+
+    @property
+    def leaf_id(self) -> str | None: ...
+
+    @property
+    def running(self) -> bool: ...
+
+    @property
+    def queued(self) -> int: ...
 
     @property
     def messages(self) -> Sequence[Message]: ...
@@ -193,9 +212,11 @@ Activate = Callable[[ExtensionApi], Awaitable[None]]
 
 
 class ExtensionSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """An extension as the host knows it. ``origin`` says where it came from; ``priority`` higher is asked earlier."""
+    """An extension as the host knows it. ``origin`` says where it came from; ``priority`` higher is asked earlier; ``config`` is the
+    extension's own table of the configuration."""
 
     name: str
     activate: Activate
     origin: str = "built in"
     priority: int = 0
+    config: Mapping[str, Any] = {}

@@ -1,6 +1,6 @@
 """A model, what is asked of it, and the provider that answers."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -8,7 +8,7 @@ import msgspec
 from features.contracts.messages import Message
 from features.contracts.stream import StreamEvent
 
-__all__ = ["THINKING_LEVELS", "Model", "ModelRequest", "Provider", "ThinkingLevel", "ToolSpec"]
+__all__ = ["THINKING_LEVELS", "Model", "ModelRequest", "Provider", "ProviderHooks", "ThinkingLevel", "ToolSpec"]
 
 ThinkingLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh"]
 THINKING_LEVELS: tuple[ThinkingLevel, ...] = ("off", "minimal", "low", "medium", "high", "xhigh")
@@ -44,6 +44,24 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     parameters: dict[str, Any]
 
 
+class ProviderHooks(Protocol):
+    """What somebody else has to say about a call over HTTP. A provider without HTTP calls none of it.
+
+    - ``headers`` and ``payload`` are called right before the request with what would be sent, and give what is sent. Authentication is
+      neither in what they get nor taken from what they give.
+    - ``responded`` is called before the answer is read; ``failed`` when there was no response at all.
+    - None of them raises.
+    """
+
+    async def headers(self, headers: dict[str, str]) -> dict[str, str]: ...
+
+    async def payload(self, wire_format: str, payload: dict[str, Any]) -> dict[str, Any]: ...
+
+    async def responded(self, status: int, headers: Mapping[str, str]) -> None: ...
+
+    async def failed(self, message: str) -> None: ...
+
+
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One call of a model.
 
@@ -58,6 +76,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     max_output: int | None = None
     session_id: str = ""
     time_zone: str = "UTC"
+    hooks: ProviderHooks | None = None
 
 
 class Provider(Protocol):

@@ -15,8 +15,9 @@ __all__ = ["Tool", "ToolContext", "ToolInvocation", "ToolResult", "text_result"]
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """Where a session's tools work.
 
-    ``workspace`` is the place's folder and the working directory; ``roots`` are further folders that file tools may reach. ``scratch``
-    holds full outputs of cut results. ``owner`` says whether an owner started the run: without a sandbox, processes are for owners only.
+    ``workspace`` is the place's folder and the working directory; ``roots`` are further folders that file tools may reach, ``readable``
+    ones that they may read and not write. ``scratch`` holds full outputs of cut results. ``owner`` says whether an owner started the run:
+    without a sandbox, processes are for owners only.
     """
 
     address: str
@@ -24,6 +25,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     workspace: Path
     scratch: Path
     roots: tuple[Path, ...] = ()
+    readable: tuple[Path, ...] = ()
     time_zone: str = "UTC"
     owner: bool = False
 

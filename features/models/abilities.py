@@ -7,18 +7,34 @@ import msgspec
 
 from features.contracts.models import ThinkingLevel
 
-__all__ = ["Abilities", "claude_abilities", "claude_version", "is_chat_model", "openai_abilities", "openai_effort", "thinks_adaptively"]
+__all__ = [
+    "Abilities",
+    "claude_abilities",
+    "claude_version",
+    "gemini_abilities",
+    "gemini_family",
+    "is_chat_model",
+    "openai_abilities",
+    "openai_api",
+    "openai_effort",
+    "thinks_adaptively",
+]
 
 _CLAUDE = re.compile(r"(?:(\d)[-.]?(\d)?-)?(opus|sonnet|haiku|fable|mythos|instant)(?:-(\d)(?:[-.](\d)(?!\d))?)?")
 _GPT = re.compile(r"gpt-(\d+)(?:\.(\d+))?")
 _O_SERIES = re.compile(r"^o\d")
+_GEMINI = re.compile(r"gemini-(?:(\d+)(?:\.(\d+))?-)?(pro|flash-lite|flash|[a-z]+)")
+_CHAT = {"openai": re.compile(r"gpt-[3-9]|chatgpt-|o\d"), "google": re.compile(r"gemini-\d"), "anthropic": re.compile("")}
 _NOT_FOR_CHAT = re.compile(
-    r"audio|realtime|tts|transcribe|whisper|image|embedding|moderation|live|instruct|search|ft[:.-]|research|vision-preview"
+    r"audio|realtime|tts|transcribe|whisper|image|embedding|moderation|live|instruct|search|ft[:.-]|research|vision|banana|robotics|omni"
 )
 _Input = tuple[Literal["text", "image"], ...]
 
 
 class Abilities(msgspec.Struct, frozen=True, kw_only=True):
+    """``context_window`` is what a price list that is silent about it leaves open."""
+
+    context_window: int = 128_000
     max_output: int = 16_384
     input: _Input = ("text",)
     reasoning: bool = False
@@ -84,6 +100,28 @@ def openai_effort(model_id: str, level: ThinkingLevel) -> str | None:
     return level
 
 
-def is_chat_model(model_id: str) -> bool:
-    """Whether an entry of OpenAI's price list is a model to talk with."""
-    return bool(re.match(r"gpt-[3-9]|chatgpt-|o\d", model_id)) and _NOT_FOR_CHAT.search(model_id) is None
+def openai_api(model_id: str) -> str:
+    """The API that serves a model of OpenAI best: what reasons wants its reasoning back, which only one of them can do."""
+    return "openai-responses" if openai_abilities(model_id).reasoning else "openai-completions"
+
+
+def gemini_family(model_id: str) -> tuple[str, tuple[int, int]]:
+    """Family and version of a Gemini model; a name without a version counts as the newest."""
+    match = _GEMINI.search(model_id)
+    if match is None:
+        return "", (0, 0)
+    major, minor, family = match.groups()
+    return family, (int(major), int(minor or 0)) if major else (9, 9)
+
+
+def gemini_abilities(model_id: str) -> Abilities:
+    family, version = gemini_family(model_id)
+    if not family:
+        return Abilities(max_output=8_192)
+    thinks = version >= (2, 5)
+    return Abilities(context_window=1_048_576, max_output=65_536 if thinks else 8_192, input=("text", "image"), reasoning=thinks)
+
+
+def is_chat_model(kind: str, model_id: str) -> bool:
+    """Whether an entry of a price list is a model of that kind of provider to talk with."""
+    return _CHAT[kind].match(model_id) is not None and _NOT_FOR_CHAT.search(model_id) is None

@@ -1,82 +1,56 @@
 """Anthropic's models, through the official SDK."""
 
-import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from features.contracts.messages import AssistantMessage, ThinkingBlock, ToolCall, ToolResultMessage, Usage
+from features.contracts.messages import AssistantMessage, ThinkingBlock, ToolCall, ToolResultMessage
 from features.contracts.models import Model, ModelRequest
 from features.contracts.stream import PartialMessage
 from features.models.abilities import thinks_adaptively
 from features.models.anthropic_answer import AnthropicAnswer
 from features.models.anthropic_wire import encode_messages, request_head
 from features.models.catalogue import Catalogue
-from features.models.client_lanes import shared_tls
 from features.models.config import ProviderConfig
-from features.models.http_provider import HttpProvider, ProviderServices
+from features.models.dialect import Dialect, ProviderServices
 from features.models.normalise import Target
+from features.models.sdk_provider import SdkProvider
 from features.models.wire import join_request
-
-if TYPE_CHECKING:
-    import httpx2
 
 __all__ = ["AnthropicProvider"]
 
 
-class AnthropicProvider(HttpProvider):
-    """The Messages API, with prompt caching."""
+class AnthropicProvider(SdkProvider):
+    extra = "anthropic"
+    base_url = "https://api.anthropic.com"
 
     def __init__(self, config: ProviderConfig, catalogue: Catalogue, services: ProviderServices) -> None:
-        super().__init__(config, catalogue, services, encode_messages)
+        super().__init__(config, services, [_Messages(config.name, catalogue, services, encode_messages)])
 
-    def _body(self, model: Model, request: ModelRequest) -> bytes:
-        target = Target(
-            provider=self.name,
-            api=model.api,
-            model=model.id,
-            images="image" in model.input,
-            thinking=True,
-            time_zone=request.time_zone,
-            id_limit=64,
-        )
+    def _sdk(self) -> Any:
+        import anthropic
+
+        return anthropic
+
+    def _client_type(self, sdk: Any) -> Any:
+        return sdk.AsyncAnthropic
+
+
+class _Messages(Dialect):
+    """The Messages API, with prompt caching."""
+
+    api = "anthropic-messages"
+
+    def path(self, model: Model) -> str:
+        return "/v1/messages"
+
+    def body(self, model: Model, request: ModelRequest, refused_images: frozenset[str]) -> bytes:
+        target = msgspec.structs.replace(self._target(model, request, refused_images), thinking=True, id_limit=64)
         head = request_head(model, request, thinking_ok=thinks_adaptively(model.id) or not _round_without_thinking(request, target))
-        return join_request(head, self._messages(model, request, target))
+        return join_request(head, self._messages(request, target))
 
-    def _reader(self, model: Model, partial: PartialMessage) -> AnthropicAnswer:
-        def price(usage: Usage) -> Usage:
-            return msgspec.structs.replace(usage, cost=self._catalogue.cost(model, usage, self._services.clock.now()))
-
-        return AnthropicAnswer(partial, price)
-
-    def _open_client(self) -> Any:
-        import anthropic
-        import httpx2
-
-        logging.getLogger("anthropic").setLevel(logging.INFO)  # its debug records hold whole conversations
-        limits = self._services.limits
-        return anthropic.AsyncAnthropic(
-            api_key=self._config.api_key,
-            base_url=self._config.base_url or "https://api.anthropic.com",
-            max_retries=0,
-            timeout=httpx2.Timeout(limits.first_event_s, connect=limits.connect_s),
-            http_client=anthropic.DefaultAsyncHttpxClient(verify=shared_tls()),
-        )
-
-    async def _send(self, client: Any, body: bytes) -> "httpx2.Response":
-        import anthropic
-        import httpx2
-
-        response: httpx2.Response = await client.post(
-            "/v1/messages", content=body, cast_to=httpx2.Response, stream=True, stream_cls=anthropic.AsyncStream[Any]
-        )
-        return response
-
-    @property
-    def _sdk_errors(self) -> tuple[type[Exception], type[Exception]]:
-        import anthropic
-
-        return anthropic.APIStatusError, anthropic.APIConnectionError
+    def reader(self, model: Model, partial: PartialMessage) -> AnthropicAnswer:
+        return AnthropicAnswer(partial, self._price(model))
 
 
 def _round_without_thinking(request: ModelRequest, target: Target) -> bool:

@@ -19,7 +19,7 @@ from features.models.normalise import Legal
 from features.models.texts import legal_text
 from features.models.wire import encode_json
 
-__all__ = ["encode_messages", "request_head"]
+__all__ = ["encode_messages", "request_head", "thinking_fields", "user_block"]
 
 _CACHED = {"type": "ephemeral"}
 _BUDGETS: dict[ThinkingLevel, int] = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 16384}
@@ -34,7 +34,7 @@ def encode_messages(messages: list[Legal], last: bool) -> bytes:
     for message in messages:
         if isinstance(message, UserMessage):
             assert not isinstance(message.content, str)
-            said.extend(_user_block(block) for block in message.content)
+            said.extend(user_block(block) for block in message.content)
         elif isinstance(message, ToolResultMessage):
             said.append(_tool_result(message))
         else:
@@ -58,7 +58,7 @@ def request_head(model: Model, request: ModelRequest, *, thinking_ok: bool) -> d
     head: dict[str, Any] = {"model": model.id, "stream": True}
     base = request.max_output or min(model.max_output, _DEFAULT_OUTPUT)
     head["max_tokens"] = base
-    head.update(_thinking(model, request.thinking, base, thinking_ok=thinking_ok))
+    head.update(thinking_fields(model, request.thinking, base, thinking_ok=thinking_ok))
     system = legal_text(request.system_prompt)
     if system.strip():
         head["system"] = [{"type": "text", "text": system, "cache_control": _CACHED}]
@@ -73,7 +73,7 @@ def _tools(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
     return tools
 
 
-def _thinking(model: Model, level: ThinkingLevel, base: int, *, thinking_ok: bool) -> dict[str, Any]:
+def thinking_fields(model: Model, level: ThinkingLevel, base: int, *, thinking_ok: bool) -> dict[str, Any]:
     """What turns thinking on or off, by what the model takes.
 
     Source: https://platform.claude.com/docs/en/build-with-claude/thinking and its page on effort.
@@ -102,7 +102,7 @@ def _thinking(model: Model, level: ThinkingLevel, base: int, *, thinking_ok: boo
     return {"max_tokens": most, "thinking": {"type": "enabled", "budget_tokens": budget}}
 
 
-def _user_block(block: UserBlock) -> dict[str, Any]:
+def user_block(block: UserBlock) -> dict[str, Any]:
     if isinstance(block, TextBlock):
         return {"type": "text", "text": block.text}
     return _image(block)
@@ -116,7 +116,7 @@ def _tool_result(message: ToolResultMessage) -> dict[str, Any]:
     result: dict[str, Any] = {
         "type": "tool_result",
         "tool_use_id": message.tool_call_id,
-        "content": [_user_block(block) for block in message.content],
+        "content": [user_block(block) for block in message.content],
     }
     if message.is_error:  # the API takes only text there
         result["is_error"] = True

@@ -8,12 +8,21 @@ import msgspec
 
 from features.contracts.messages import Cost, Usage
 from features.contracts.models import Model
-from features.models.abilities import Abilities, claude_abilities, is_chat_model, openai_abilities
+from features.models.abilities import Abilities, claude_abilities, gemini_abilities, is_chat_model, openai_abilities, openai_api
 from features.models.config import ModelOverride, ProviderConfig
+from features.models.local_files import BUNDLED, bundled_file
 
-__all__ = ["APIS", "Catalogue", "priced"]
+__all__ = ["Catalogue", "priced"]
 
-APIS = {"anthropic": "anthropic-messages", "openai": "openai-completions", "openai-compatible": "openai-completions", "offline": "offline"}
+_APIS = {
+    "anthropic": "anthropic-messages",
+    "openai-compatible": "openai-completions",
+    "google": "google-generative-ai",
+    "claude-code": "claude-code",
+    "local": "openai-completions",
+}
+_LISTS = {"anthropic": "anthropic", "openai": "openai", "google": "google", "claude-code": "anthropic"}
+"""Which part of the price list a kind of provider uses; the others are found by their address."""
 _MAX_LISTED = 200
 _PRICES = {"input": "input_mtok", "output": "output_mtok", "cache_read": "cache_read_mtok", "cache_write": "cache_write_mtok"}
 
@@ -31,9 +40,11 @@ class Catalogue:
     def models(self) -> list[Model]:
         """Configured models first, then the listed ones; the many hundred of a marketplace are left out, though each can be named."""
         ids = list(self._overrides)
+        if self._config.kind == "local" and BUNDLED not in self._overrides and bundled_file() is not None:
+            ids.append(BUNDLED)
         listing = self._listing()
         if listing is not None and len(listing.models) <= _MAX_LISTED:
-            names = [info.id for info in listing.models if self._offered(info)]
+            names = [info.id for info in listing.models if not info.deprecated and self._offered(info.id)]
             ids += [name for name in names if name not in self._overrides]
         return [self.model(name) for name in ids]
 
@@ -50,10 +61,12 @@ class Catalogue:
         override = self._overrides.get(id)
         if override is not None and override.max_output is not None:
             return override.max_output
-        return self.model(id).max_output if self._config.kind in ("anthropic", "openai") else None
+        return self.model(id).max_output if self._config.kind in (*_LISTS, "local") else None
 
     def cost(self, model: Model, usage: Usage, now: datetime) -> Cost:
-        """What a call cost, by the price step that its input reaches."""
+        """What a call cost, by the price step that its input reaches. Without a key, Claude Code uses its own subscription."""
+        if self._config.kind == "claude-code" and not self._config.api_key:
+            return Cost()
         override = self._overrides.get(model.id)
         info = None if override is not None and override.prices is not None else self._info(model.id)
         if info is None:
@@ -65,7 +78,8 @@ class Catalogue:
         )
 
     def _describe(self, id: str) -> Model:
-        fields: dict[str, Any] = {}
+        abilities = self._abilities(id)
+        fields: dict[str, Any] = {"context_window": abilities.context_window}
         info = self._info(id)
         if info is not None:
             fields["name"] = info.name or id
@@ -73,11 +87,10 @@ class Catalogue:
                 fields["context_window"] = info.context_window
             for name, key in _PRICES.items():
                 fields[f"{name}_price"] = _rate(info, key, 0, None)
-        abilities = self._abilities(id)
         model = Model(
             provider=self._config.name,
             id=id,
-            api=APIS[self._config.kind],
+            api=openai_api(id) if self._config.kind == "openai" else _APIS[self._config.kind],
             max_output=abilities.max_output,
             input=abilities.input,
             reasoning=abilities.reasoning,
@@ -87,14 +100,21 @@ class Catalogue:
         return model if override is None else _corrected(model, override)
 
     def _abilities(self, id: str) -> Abilities:
-        if self._config.kind == "anthropic":
-            return claude_abilities(id)
-        return openai_abilities(id) if self._config.kind == "openai" else Abilities()
+        match self._config.kind:
+            case "anthropic" | "claude-code":
+                return claude_abilities(id)
+            case "openai":
+                return openai_abilities(id)
+            case "google":
+                return gemini_abilities(id)
+            case "local":
+                return Abilities(context_window=8_192, max_output=2_048)
+            case _:
+                return Abilities()
 
-    def _offered(self, info: Any) -> bool:
-        if info.deprecated:
-            return False
-        return is_chat_model(info.id) if self._config.kind == "openai" else True
+    def _offered(self, id: str) -> bool:
+        kind = _LISTS.get(self._config.kind)
+        return kind is None or is_chat_model(kind, id)
 
     def _info(self, id: str) -> Any:
         listing = self._listing()
@@ -108,11 +128,11 @@ class Catalogue:
                 from genai_prices.data_snapshot import get_snapshot
             except ImportError:  # the extras bring it; without it a model has the default window and no price
                 return None
-            kind = self._config.kind
+            named = _LISTS.get(self._config.kind)
+            if named is None and not self._config.base_url:
+                return None
             try:
-                snapshot = get_snapshot()
-                named = None if kind == "openai-compatible" else kind
-                self._listed = snapshot.find_provider(None, named, None if named else self._config.base_url)
+                self._listed = get_snapshot().find_provider(None, named, None if named else self._config.base_url)
             except LookupError:
                 return None
         return self._listed

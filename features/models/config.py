@@ -1,6 +1,7 @@
 """What the configuration says about a provider."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -9,14 +10,14 @@ from features.contracts.errors import OperatorMustAct
 
 __all__ = ["KINDS", "ModelOverride", "ProviderConfig"]
 
-KINDS = ("anthropic", "openai", "openai-compatible", "offline")
-_LATER = ("google", "claude-code", "local")
+KINDS = ("anthropic", "openai", "openai-compatible", "google", "claude-code", "local", "offline")
 
 
 class ModelOverride(msgspec.Struct, frozen=True, kw_only=True):
     """An extra model, or corrections of the catalogue; what is None stays as the catalogue has it.
 
     ``prices`` are US dollars per million tokens, under the names ``input``, ``output``, ``cache_read`` and ``cache_write``.
+    ``file`` is where a local model's weights are.
     """
 
     id: str
@@ -26,10 +27,11 @@ class ModelOverride(msgspec.Struct, frozen=True, kw_only=True):
     input: tuple[Literal["text", "image"], ...] | None = None
     reasoning: bool | None = None
     prices: Mapping[str, float] | None = None
+    file: Path | None = None
 
 
 class ProviderConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """One ``[providers.NAME]``.
+    """One ``[providers.NAME]``. ``command`` is Claude Code's program; without it, the one on the PATH.
 
     Raises:
         OperatorMustAct: this version cannot serve it as it is written.
@@ -39,13 +41,12 @@ class ProviderConfig(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     api_key: str | None = None
     base_url: str | None = None
+    command: str | None = None
     models: tuple[ModelOverride, ...] = ()
 
     def __post_init__(self) -> None:
         key = f"providers.{self.name}"
         served = ", ".join(KINDS)
-        if self.kind in _LATER:
-            raise OperatorMustAct(f"{key}.kind is {self.kind!r}, which this version cannot serve yet. Use one of: {served}.")
         if self.kind not in KINDS:
             raise OperatorMustAct(f"{key}.kind is {self.kind!r}. Use one of: {served}.")
         if not self.name or "/" in self.name:

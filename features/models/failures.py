@@ -8,7 +8,16 @@ from typing import Any
 
 from features.contracts.stream import FailureKind
 
-__all__ = ["UpstreamFailure", "is_image_refusal", "is_overflow", "kind_of", "retry_after_s", "status_failure", "upstream_failure"]
+__all__ = [
+    "UpstreamFailure",
+    "google_failure",
+    "is_image_refusal",
+    "is_overflow",
+    "kind_of",
+    "retry_after_s",
+    "status_failure",
+    "upstream_failure",
+]
 
 OVERFLOW_EXCLUSIONS = (r"^(throttling ?(error|exception)|service unavailable):", r"rate limit", r"too many requests")
 """Looked for first: a throttled call is worth a retry, not a compaction."""
@@ -43,7 +52,7 @@ OVERFLOW_PATTERNS = (
 )
 
 IMAGE_PATTERNS = (
-    r"could not process image",
+    r"could not process image|unable to process input image|unsupported mime type: image",
     r"image (?:dimensions )?exceeds?\b",
     r"image\.source\.base64",
     r"unsupported image",
@@ -68,6 +77,15 @@ _BY_TYPE: dict[str, FailureKind] = {
     "timeout_error": "server",
     "invalid_request_error": "invalid",
     "not_found_error": "invalid",
+    "UNAUTHENTICATED": "auth",
+    "PERMISSION_DENIED": "auth",
+    "API_KEY_INVALID": "auth",
+    "RESOURCE_EXHAUSTED": "rate_limit",
+    "UNAVAILABLE": "overloaded",
+    "INTERNAL": "server",
+    "DEADLINE_EXCEEDED": "server",
+    "INVALID_ARGUMENT": "invalid",
+    "NOT_FOUND": "invalid",
     "content_filter": "refused",
     "content_policy_violation": "refused",
 }
@@ -136,15 +154,40 @@ def upstream_failure(status: int | None, body: Any, *, retry_after: float | None
     return UpstreamFailure(kind, message, retry_after_s=retry_after)
 
 
-def status_failure(error: Any, now: datetime) -> UpstreamFailure:
-    """From an SDK's status error; both SDKs give it ``status_code``, ``body`` and ``response``."""
-    headers = error.response.headers
+def status_failure(status: int, body: Any, headers: Mapping[str, str], now: datetime) -> UpstreamFailure:
     return upstream_failure(
-        error.status_code,
-        error.body,
+        status,
+        body,
         retry_after=retry_after_s(headers, now),
         request_id=headers.get("request-id") or headers.get("x-request-id"),
     )
+
+
+def google_failure(status: int | None, body: Any, *, retry_after: float | None = None) -> UpstreamFailure:
+    """From Google's error body, whose details say more than its words.
+
+    It says "exceeded your current quota" of any limit; only one that is counted by the day is not over soon.
+    """
+    error = body.get("error", body) if isinstance(body, Mapping) else None
+    if not isinstance(error, Mapping) or not error.get("message"):
+        return upstream_failure(status, None if isinstance(error, Mapping) else error, retry_after=retry_after)
+    details = [entry for entry in error.get("details") or () if isinstance(entry, Mapping)]
+    state = str(error.get("status") or "")
+    types = [str(entry["reason"]) for entry in details if entry.get("reason")] + ([state] if state.isupper() else [])
+    failure = upstream_failure(status, body, retry_after=retry_after)
+    kind = failure.kind
+    if "RESOURCE_EXHAUSTED" in types:
+        kind = "billing" if "PerDay" in str(details) else "rate_limit"
+    elif kind in ("invalid", "unknown", "server"):
+        kind = next((_BY_TYPE[name] for name in types if name in _BY_TYPE), kind)
+    waits = [_seconds(entry.get("retryDelay")) for entry in details]
+    wait = next((wait for wait in waits if wait is not None), failure.retry_after_s)
+    return UpstreamFailure(kind, " ".join([*types, str(failure)]), retry_after_s=wait)
+
+
+def _seconds(text: Any) -> float | None:
+    """Of a duration as Google writes it, like ``34.07s``."""
+    return _number(text.removesuffix("s")) if isinstance(text, str) else None
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:

@@ -3,58 +3,51 @@
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from features.contracts.clock import Clock, unix_ms
-from features.contracts.messages import ImageBlock, Message, StopReason, ToolResultMessage, UserMessage
+from features.contracts.clock import unix_ms
+from features.contracts.messages import ImageBlock, Message, ToolResultMessage, UserMessage
 from features.contracts.models import Model, ModelRequest
 from features.contracts.stream import BlockEvent, PartialMessage, StreamDone, StreamEvent, StreamFailed, StreamStarted
-from features.models.catalogue import Catalogue
+from features.models.call_hooks import HeaderChanges, hooked_body, hooked_headers, public_headers
 from features.models.client_lanes import ClientLanes
 from features.models.config import ProviderConfig
+from features.models.dialect import AnswerReader, Dialect, ProviderServices
 from features.models.failures import UpstreamFailure, is_image_refusal, status_failure
-from features.models.normalise import Target
-from features.models.sse import StreamLimits, StreamStalled, event_data
-from features.models.transcript import TranscriptCache, WireEncoder
+from features.models.sse import StreamStalled, event_data
 
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["AnswerReader", "HttpProvider", "ProviderServices"]
+__all__ = ["HttpCall", "HttpProvider"]
 
 log = logging.getLogger("pumice.models")
 _DRAIN_S = 0.25
 _MAX_REFUSED_IMAGES = 64
 
 
-class ProviderServices(msgspec.Struct, frozen=True, kw_only=True):
-    """What the registry hands to each provider. ``slots`` bounds the calls that go on at a time, over all providers."""
+class HttpCall:
+    """A call on its way. ``body`` and ``reader`` change when the request has to be put in another way."""
 
-    clock: Clock
-    ids: Callable[[], str]
-    slots: asyncio.Semaphore
-    limits: StreamLimits
+    def __init__(self, model: Model, request: ModelRequest, partial: PartialMessage, dialect: Dialect) -> None:
+        self.model = model
+        self.request = request
+        self.partial = partial
+        self.body = b""
+        self.speak(dialect)
 
+    def speak(self, dialect: Dialect) -> None:
+        """Use this dialect; nothing of an answer has been read yet."""
+        self.dialect = dialect
+        self.partial.api = dialect.api
+        self.reader: AnswerReader = dialect.reader(self.model, self.partial)
 
-class AnswerReader(Protocol):
-    """Contract.
-
-    - ``feed`` takes the data of one event and returns what it says, in order; it raises UpstreamFailure for an error event.
-    - ``ended`` is True once the service's own terminal event was seen.
-    - ``settle`` closes what is open and gives the stop reason, or raises UpstreamFailure; ``abandon`` closes it after a failure.
-    """
-
-    ended: bool
-
-    def feed(self, data: bytes) -> Iterable[BlockEvent]: ...
-
-    def settle(self) -> tuple[list[BlockEvent], StopReason]: ...
-
-    def abandon(self) -> None: ...
+    def write(self, refused_images: frozenset[str]) -> None:
+        self.body = self.dialect.body(self.model, self.request, refused_images)
 
 
 class HttpProvider(ABC):
@@ -67,49 +60,54 @@ class HttpProvider(ABC):
     on; otherwise one bad image would fail every later call of its session.
     """
 
-    def __init__(self, config: ProviderConfig, catalogue: Catalogue, services: ProviderServices, encode: WireEncoder) -> None:
+    extra: str
+    """The extra of this package that brings the SDK."""
+
+    def __init__(self, config: ProviderConfig, services: ProviderServices, dialects: Sequence[Dialect]) -> None:
         self.name = config.name
         self._config = config
-        self._catalogue = catalogue
         self._services = services
-        self._transcripts = TranscriptCache(encode, services.clock)
+        self._dialects = tuple(dialects)
         self._refused_images: dict[str, frozenset[str]] = {}
         self._lanes = ClientLanes(self._open_client)
-
-    @abstractmethod
-    def _body(self, model: Model, request: ModelRequest) -> bytes:
-        """The whole request."""
-
-    @abstractmethod
-    def _reader(self, model: Model, partial: PartialMessage) -> AnswerReader: ...
 
     @abstractmethod
     def _open_client(self) -> Any:
         """Import the SDK and build a client; called on a worker thread."""
 
     @abstractmethod
-    async def _send(self, client: Any, body: bytes) -> "httpx2.Response":
+    async def _send(self, client: Any, path: str, body: bytes, headers: HeaderChanges) -> "httpx2.Response":
         """Put the request and return the streamed response; the SDK's errors pass through."""
+
+    @abstractmethod
+    def _headers(self, client: Any) -> dict[str, Any]:
+        """The headers that the SDK sends with every request, the key among them."""
 
     @property
     @abstractmethod
     def _sdk_errors(self) -> tuple[type[Exception], type[Exception]]:
         """The SDK's status error and its connection error."""
 
+    def _dialect(self, model: Model) -> Dialect:
+        return self._dialects[0]
+
+    def _status_failure(self, error: Any) -> UpstreamFailure:
+        return status_failure(error.status_code, error.body, error.response.headers, self._services.clock.now())
+
     async def stream(self, model: Model, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         partial = PartialMessage(api=model.api, provider=self.name, model=model.id, timestamp=unix_ms(self._services.clock.now()))
-        reader = self._reader(model, partial)
         request = msgspec.structs.replace(request, messages=list(request.messages))  # the list is the agent's and may grow
+        call = HttpCall(model, request, partial, self._dialect(model))
         started = False
         try:
             self._check_key()
-            body = self._body(model, request)
+            call.write(self._refused(call))
             started = True
             yield StreamStarted(partial=partial)
-            async with self._services.slots, aclosing(self._answer(model, request, body, reader)) as events:
+            async with self._services.slots, aclosing(self._answer(call)) as events:
                 async for event in events:
                     yield event
-            closing, stop_reason = reader.settle()
+            closing, stop_reason = call.reader.settle()
             for event in closing:
                 yield event
             message = partial.finish(stop_reason)
@@ -117,7 +115,7 @@ class HttpProvider(ABC):
             failure = self._understand(error)
             if not started:
                 yield StreamStarted(partial=partial)
-            reader.abandon()
+            call.reader.abandon()
             yield StreamFailed(
                 message=partial.finish("error", error_message=str(failure)), kind=failure.kind, retry_after_s=failure.retry_after_s
             )
@@ -125,20 +123,15 @@ class HttpProvider(ABC):
         yield StreamDone(message=message)
 
     async def close(self) -> None:
-        self._transcripts.clear()
+        for dialect in self._dialects:
+            dialect.clear()
         await self._lanes.close()
 
-    def _messages(self, model: Model, request: ModelRequest, target: Target) -> list[bytes | bytearray]:
-        refused = self._refused_images.get(request.session_id)
-        if refused:
-            target = msgspec.structs.replace(target, refused_images=refused)
-        return self._transcripts.pieces(request.session_id, target, request.messages)
-
-    async def _answer(self, model: Model, request: ModelRequest, body: bytes, reader: AnswerReader) -> AsyncGenerator[BlockEvent, None]:
+    async def _answer(self, call: HttpCall) -> AsyncGenerator[BlockEvent, None]:
         async with self._lanes.client() as client:
-            response = await self._respond(client, model, request, body)
+            response = await self._respond(client, call)
             try:
-                async with aclosing(self._read(response, reader)) as events:
+                async with aclosing(self._read(response, call.reader)) as events:
                     async for event in events:
                         yield event
             finally:
@@ -159,29 +152,57 @@ class HttpProvider(ABC):
         if reader.ended:
             await _drain(chunks)
 
-    async def _respond(self, client: Any, model: Model, request: ModelRequest, body: bytes) -> "httpx2.Response":
+    async def _respond(self, client: Any, call: HttpCall) -> "httpx2.Response":
         try:
-            return await self._sent(client, body)
+            return await self._put(client, call)
         except self._sdk_errors[0] as error:
-            failure = status_failure(error, self._services.clock.now())
-            images = _images(request.messages) - self._refused_images.get(request.session_id, frozenset())
-            if (
-                not images
-                or "image" not in model.input
-                or failure.kind not in ("invalid", "overflow")
-                or not is_image_refusal(str(failure))
-            ):
+            failure = self._status_failure(error)
+            if not self._adapt(call, failure, error):
                 raise failure from error
-            log.warning("image refused", extra={"facts": {"provider": self.name, "model": model.id, "images": len(images)}})
-        self._remember_refused(request.session_id, images)
-        return await self._sent(client, self._body(model, request))
+        return await self._put(client, call)
 
-    async def _sent(self, client: Any, body: bytes) -> "httpx2.Response":
+    def _adapt(self, call: HttpCall, failure: UpstreamFailure, error: Exception) -> bool:
+        """Whether the request, changed by this, is worth putting once more."""
+        images = _images(call.request.messages) - self._refused(call)
+        if (
+            not images
+            or "image" not in call.model.input
+            or failure.kind not in ("invalid", "overflow")
+            or not is_image_refusal(str(failure))
+        ):
+            return False
+        log.warning("image refused", extra={"facts": {"provider": self.name, "model": call.model.id, "images": len(images)}})
+        self._remember_refused(call.request.session_id, images)
+        call.write(self._refused(call))
+        return True
+
+    async def _put(self, client: Any, call: HttpCall) -> "httpx2.Response":
+        hooks, key = call.request.hooks, self._config.api_key
+        body, headers = call.body, HeaderChanges()
+        if hooks is not None:
+            body = await hooked_body(hooks, call.dialect.api, body)
+            headers = await hooked_headers(hooks, self._headers(client), key)
+        patience = self._services.limits.first_event_s
         try:
-            async with asyncio.timeout(self._services.limits.first_event_s):
-                return await self._send(client, body)
-        except TimeoutError:
-            raise StreamStalled(f"the service did not answer within {self._services.limits.first_event_s:g} s") from None
+            async with asyncio.timeout(patience):
+                response = await self._send(client, call.dialect.path(call.model), body, headers)
+        except Exception as error:
+            stalled = isinstance(error, TimeoutError)
+            if hooks is not None:
+                if isinstance(error, self._sdk_errors[0]):
+                    told: Any = error
+                    await hooks.responded(told.response.status_code, public_headers(told.response.headers, key))
+                else:
+                    await hooks.failed(type(error).__name__)
+            if stalled:
+                raise StreamStalled(f"the service did not answer within {patience:g} s") from None
+            raise
+        if hooks is not None:
+            await hooks.responded(response.status_code, public_headers(response.headers, key))
+        return response
+
+    def _refused(self, call: HttpCall) -> frozenset[str]:
+        return self._refused_images.get(call.request.session_id, frozenset())
 
     def _remember_refused(self, session_id: str, images: frozenset[str]) -> None:
         known = self._refused_images.pop(session_id, frozenset())
@@ -211,14 +232,13 @@ class HttpProvider(ABC):
         if isinstance(error, StreamStalled):
             return UpstreamFailure("network", str(error))
         if isinstance(error, ImportError):
-            extra = "anthropic" if self._config.kind == "anthropic" else "openai"
-            return UpstreamFailure("invalid", f"the {extra} package is not installed ({error}); install pumice[{extra}]")
+            return UpstreamFailure("invalid", f"the {self.extra} package is not installed ({error}); install pumice[{self.extra}]")
         if self._lanes.opened:
             import httpx2
 
             status_error, connection_error = self._sdk_errors
             if isinstance(error, status_error):
-                return status_failure(error, self._services.clock.now())
+                return self._status_failure(error)
             if isinstance(error, (connection_error, httpx2.HTTPError)):
                 cause = error.__cause__ or error
                 return UpstreamFailure("network", f"connection to {self.name} failed: {type(cause).__name__} {cause}".rstrip())

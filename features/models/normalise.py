@@ -9,7 +9,7 @@ paired by id within it. So whatever stands before a surviving assistant message 
 
 import re
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
@@ -33,7 +33,7 @@ from features.contracts.messages import (
 )
 from features.models.texts import legal_text, legal_value, stamp, zone
 
-__all__ = ["Legal", "Target", "normalise", "survives"]
+__all__ = ["Legal", "Target", "close_end", "finish", "normalise_part", "survives"]
 
 Legal = UserMessage | AssistantMessage | ToolResultMessage
 """What remains after normalisation. User messages have a list of blocks and timestamp 0."""
@@ -51,8 +51,8 @@ _ILLEGAL_IN_ID = re.compile(r"[^a-zA-Z0-9_-]")
 class Target(msgspec.Struct, frozen=True, kw_only=True):
     """Who reads the transcript.
 
-    ``thinking`` says whether the service takes a model's own signed thinking back. ``refused_images`` are images (their data) that it
-    could not take before.
+    ``thinking`` says whether the service takes a model's own signed thinking back, ``unsigned_thinking`` whether its own thinking
+    without a signature is told to it as text. ``refused_images`` are images (their data) that it could not take before.
     """
 
     provider: str
@@ -60,14 +60,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     images: bool
     thinking: bool
+    unsigned_thinking: bool = True
     time_zone: str = "UTC"
     id_limit: int = 40
     refused_images: frozenset[str] = frozenset()
-
-
-def normalise(messages: Sequence[Message], target: Target) -> list[Legal]:
-    """The transcript as ``target`` may read it. Applying it again changes nothing."""
-    return finish(normalise_part(messages, target, {}))
 
 
 def survives(message: Message) -> bool:
@@ -185,6 +181,8 @@ def _thinking(block: ThinkingBlock, *, same: bool, target: Target) -> AssistantB
         return None
     if same and block.thinking_signature:
         return block if legal_text(block.thinking) is block.thinking else None
+    if same and not target.unsigned_thinking:
+        return None
     text = legal_text(block.thinking)
     return TextBlock(text=text) if text.strip() and not block.redacted else None
 

@@ -18,7 +18,7 @@ from features.contracts.stream import (
     ToolCallStarted,
 )
 from features.models.offline_notes import conversation_notes
-from features.models.offline_requests import HELP, MEMORY_FILE, REMEMBER, Action, Say, Situation, understand
+from features.models.offline_requests import HELP, Action, Say, Situation, understand
 from features.models.texts import zone
 
 __all__ = ["OFFLINE_MODEL", "OfflineProvider"]
@@ -70,34 +70,11 @@ class OfflineProvider:
             return step.text
         results = [message for message in since if isinstance(message, ToolResultMessage)]
         offered = {tool.name for tool in request.tools}
-        if results and REMEMBER.fullmatch(prompt.strip()):
-            return self._remember(prompt, results, offered)
         if results:
             return _report(step, results[-1])
         if step.tool not in offered:
             return f"I understood you, but there is {step.missing}."
         return self._call(step)
-
-    def _remember(self, prompt: str, results: Sequence[ToolResultMessage], offered: set[str]) -> str | ToolCall:
-        """Note something in two steps: the file has been read, then the note is put at its end."""
-        match = REMEMBER.fullmatch(prompt.strip())
-        assert match is not None
-        note = " ".join(match[1].split())
-        last = results[-1]
-        if last.tool_name != "read":
-            done = Action(last.tool_name, {}, f"Noted: {note}", "", show_result=False)
-            return _report(done, last)
-        text = "" if last.is_error else message_text(last)
-        if "offset=" in text[-300:]:  # the reading tool's note that it did not show all
-            return f"{MEMORY_FILE} is too long for me to change. Please shorten it first."
-        ending = _unique_ending(text)
-        if ending is None:
-            step = Action("write", {"path": MEMORY_FILE, "content": f"# Memory\n\n- {note}\n"}, "", "no tool that writes files here")
-        else:
-            step = Action(
-                "edit", {"path": MEMORY_FILE, "oldText": ending, "newText": f"{ending}\n- {note}"}, "", "no tool that edits files here"
-            )
-        return self._call(step) if step.tool in offered else f"I understood you, but there is {step.missing}."
 
     def _call(self, step: Action) -> ToolCall:
         return ToolCall(id=f"call_{self._ids()}", name=step.tool, arguments=step.arguments)
@@ -132,16 +109,6 @@ def _longest_run(text: str) -> int:
         run = run + 1 if character == "`" else 0
         longest = max(longest, run)
     return longest
-
-
-def _unique_ending(text: str) -> str | None:
-    """The shortest run of last lines that stands only once in the text, so that an edit finds its place; None for a blank text."""
-    lines = text.rstrip().split("\n")
-    for count in range(1, len(lines) + 1):
-        ending = "\n".join(lines[-count:])
-        if ending.strip() and text.count(ending) == 1:
-            return ending
-    return None
 
 
 def _pieces(text: str) -> list[str]:

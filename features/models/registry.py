@@ -11,8 +11,9 @@ from features.contracts.errors import OperatorMustAct, UserMustAct
 from features.contracts.models import Model, Provider
 from features.models.catalogue import Catalogue
 from features.models.config import ProviderConfig
-from features.models.http_provider import ProviderServices
+from features.models.dialect import ProviderServices
 from features.models.offline import OFFLINE_MODEL, OfflineProvider
+from features.models.preflight import Problem, problem_of
 from features.models.sse import StreamLimits
 
 __all__ = ["ModelRegistry"]
@@ -91,6 +92,10 @@ class ModelRegistry:
             provider = self._providers[name] = self._make(name)
         return provider
 
+    async def problem(self, name: str) -> Problem | None:
+        """What keeps a configured provider from its work, or None; asks its service whether it takes the key, and nothing else."""
+        return await problem_of(self._configs[name])
+
     async def close(self) -> None:
         providers, self._providers = list(self._providers.values()), {}
         for provider in providers:
@@ -102,13 +107,8 @@ class ModelRegistry:
             raise OperatorMustAct(f"there is no provider {name!r}. Add [providers.{name}] or choose one of: {', '.join(self._configs)}.")
         if config.kind == _OFFLINE:
             return OfflineProvider(name, self._services.clock, self._services.ids)
-        if config.kind == "anthropic":
-            from features.models.anthropic_provider import AnthropicProvider
-
-            return AnthropicProvider(config, self._catalogue(name), self._services)
-        from features.models.openai_provider import OpenAIProvider
-
-        return OpenAIProvider(config, self._catalogue(name), self._services)
+        make = _maker(config.kind)
+        return make(config, self._catalogue(name), self._services)
 
     def _catalogue(self, name: str) -> Catalogue:
         catalogue = self._catalogues.get(name)
@@ -130,3 +130,28 @@ class ModelRegistry:
 
 def _offline_model(name: str) -> Model:
     return OFFLINE_MODEL if name == _OFFLINE else msgspec.structs.replace(OFFLINE_MODEL, provider=name)
+
+
+def _maker(kind: str) -> Callable[[ProviderConfig, Catalogue, ProviderServices], Provider]:
+    """Each kind's provider is imported when one of the kind is asked first; its SDK comes later still, with the first call."""
+    match kind:
+        case "anthropic":
+            from features.models.anthropic_provider import AnthropicProvider
+
+            return AnthropicProvider
+        case "google":
+            from features.models.google_provider import GoogleProvider
+
+            return GoogleProvider
+        case "claude-code":
+            from features.models.claude_code_provider import ClaudeCodeProvider
+
+            return ClaudeCodeProvider
+        case "local":
+            from features.models.local_provider import LocalProvider
+
+            return LocalProvider
+        case _:
+            from features.models.openai_provider import OpenAIProvider
+
+            return OpenAIProvider

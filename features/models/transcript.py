@@ -1,7 +1,7 @@
 """What was sent of a session before, kept in wire form, so that the next call converts only what is new.
 
 A transcript is a cache: losing it costs time, never correctness. It holds as bytes the part of a session that cannot change any more (see
-``normalise``), and knows by the messages themselves how far that reaches.
+the module ``normalise``), and knows by the messages themselves how far that reaches.
 """
 
 from collections import OrderedDict

@@ -17,6 +17,6 @@ def encode_json(value: Any) -> bytes:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def join_request(head: dict[str, Any], messages: list[bytes | bytearray]) -> bytes:
+def join_request(head: dict[str, Any], messages: list[bytes | bytearray], *, under: str = "messages") -> bytes:
     """The whole body, with the messages last and copied only here."""
-    return b"".join([encode_json(head)[:-1], b',"messages":[', *messages, b"]}"])
+    return b"".join([encode_json(head)[:-1], b',"', under.encode(), b'":[', *messages, b"]}"])

@@ -11,6 +11,8 @@ from features.contracts.processes import ProcessSpawnEvent
 __all__ = ["BubblewrapSandbox"]
 
 _PROBE_TIMEOUT_S = 5.0
+_DOORS = tuple(map(Path, ("/run/user", "/run/dbus", "/run/docker.sock", "/run/containerd", "/run/podman")))
+"""Sockets behind which others act for whoever knocks; read-only does not keep a socket shut."""
 
 
 class BubblewrapSandbox:
@@ -20,14 +22,24 @@ class BubblewrapSandbox:
     workspace is writable and, inside it, the host's ``.pumice`` folder read-only. The sandbox and all in it end with the host.
 
     Args:
-        hidden: folders and files that no process may see.
+        hidden: folders and files that no process may see, be they in a writable folder or not.
         writable: further folders that a process may change (``tools.roots``).
+        readable: folders that a process may see, though they are in hidden ones.
         network: whether processes may use the network.
     """
 
-    def __init__(self, *, hidden: Sequence[Path], writable: Sequence[Path] = (), network: bool, bwrap: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        hidden: Sequence[Path],
+        writable: Sequence[Path] = (),
+        readable: Sequence[Path] = (),
+        network: bool,
+        bwrap: str | None = None,
+    ) -> None:
         self._hidden = tuple(path.resolve() for path in hidden)
         self._writable = tuple(path.resolve() for path in writable)
+        self._readable = tuple(path.resolve() for path in readable)
         self._network = network
         self._bwrap = bwrap or shutil.which("bwrap")
 
@@ -75,11 +87,14 @@ class BubblewrapSandbox:
         arguments += ["--unshare-pid", "--unshare-ipc", "--unshare-uts"]
         arguments += [] if self._network else ["--unshare-net"]
         arguments += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-        arguments += ["--tmpfs", "/tmp", "--tmpfs", "/run/user"]  # noqa: S108 - mounts of its own
-        for path in self._hidden:
-            arguments += ["--ro-bind", "/dev/null", str(path)] if path.is_file() else ["--tmpfs", str(path)]
+        arguments += ["--tmpfs", "/tmp"]  # noqa: S108 - a mount of its own
         for path in self._writable:
             arguments += ["--bind-try", str(path), str(path)]
+        for path in (*_DOORS, *self._hidden):  # after the writable ones, which may hold some of them
+            if path.exists():  # where nothing is, nothing can be mounted
+                arguments += ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", "/dev/null", str(path)]
+        for path in self._readable:
+            arguments += ["--ro-bind-try", str(path), str(path)]
         if workspace is not None:
             arguments += ["--bind", str(workspace), str(workspace)]
             private = workspace / ".pumice"

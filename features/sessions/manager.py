@@ -12,6 +12,7 @@ from features.contracts.models import ThinkingLevel
 from features.contracts.sessions import (
     BranchSummaryEntry,
     CompactionEntry,
+    CustomEntry,
     LabelEntry,
     MessageEntry,
     ModelChangeEntry,
@@ -190,6 +191,13 @@ class SessionManager:
         async with self._changing:
             if self._name != name:
                 await self._append([SessionInfoEntry(name=name, **self._place())])
+
+    async def add_custom(self, custom_type: str, data: Any) -> str:
+        """Store an entry that the model never reads; gives its id."""
+        async with self._changing:
+            entry = CustomEntry(custom_type=custom_type, data=data, **self._place())
+            await self._append([entry])
+            return entry.id
 
     async def set_label(self, entry_id: str, label: str) -> None:
         """Name an entry, on one line; an empty name takes it away.

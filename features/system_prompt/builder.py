@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from features.contracts.memory import MEMORY_BYTES, MEMORY_FILE
 from features.contracts.tools import Tool
 from features.system_prompt.guidelines import guidelines
 from features.system_prompt.workspace_files import FileHead, WorkspaceFiles
@@ -13,8 +14,8 @@ from features.system_prompt.workspace_files import FileHead, WorkspaceFiles
 __all__ = ["SystemPromptBuilder", "SystemPromptFacts"]
 
 _INSTRUCTIONS_BYTES = 64 * 1024
-_MEMORY_BYTES = 16 * 1024
 
+_NOTHING = FileHead("", 0, False)
 _IDENTITY = (
     "You are the assistant of Pumice, a host for agents that people talk to in chats. You help with questions and with real work: "
     "you read and write files in this chat's workspace, run what your tools allow, and say what you found or did."
@@ -25,6 +26,8 @@ class SystemPromptFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What a prompt is made of.
 
     ``date`` is today in ``time_zone``. ``chat`` is a sentence about the chat and its channel; ``extra`` is the host's own addition.
+    ``skills`` says what skills there are. ``host_instructions`` and ``host_memory`` are files for all chats
+    of the host, and for all of the owners' chats; None where they are not shown.
     """
 
     workspace: Path
@@ -32,6 +35,9 @@ class SystemPromptFacts(msgspec.Struct, frozen=True, kw_only=True):
     date: date
     time_zone: str
     chat: str
+    skills: str = ""
+    host_instructions: Path | None = None
+    host_memory: Path | None = None
     extra: str = ""
 
 
@@ -47,9 +53,11 @@ class SystemPromptBuilder:
         self._files = WorkspaceFiles()
 
     async def build(self, facts: SystemPromptFacts) -> str:
-        """The whole prompt. AGENTS.md counts up to 64 KB, MEMORY.md up to 16 KB."""
+        """The whole prompt. Each AGENTS.md counts up to 64 KB, each MEMORY.md up to 16 KB."""
+        general = await self._head(facts.host_instructions, limit=_INSTRUCTIONS_BYTES)
         instructions = await self._files.head(facts.workspace / "AGENTS.md", limit=_INSTRUCTIONS_BYTES)
-        memory = await self._files.head(facts.workspace / "MEMORY.md", limit=_MEMORY_BYTES)
+        shared = await self._head(facts.host_memory, limit=MEMORY_BYTES)
+        memory = await self._files.head(facts.workspace / MEMORY_FILE, limit=MEMORY_BYTES)
         names = {tool.spec.name for tool in facts.tools}
         sections = [
             self._identity.strip(),
@@ -57,11 +65,17 @@ class SystemPromptBuilder:
             _section("How to work", "\n".join(f"- {rule}" for rule in guidelines(facts.tools))),
             _section("How your answers arrive", _delivery(names)),
             facts.extra.strip(),
+            _file_section("Instructions for all chats", "", general),
             _file_section("Instructions for this chat", "AGENTS.md", instructions),
-            _file_section("Memory", "MEMORY.md", memory),
+            _section("Skills", facts.skills.strip()),
+            _file_section("Memory of all the owners' chats", "", shared),
+            _file_section("Memory of this chat", MEMORY_FILE, memory),
             _section("Here and now", _surroundings(facts)),
         ]
         return "\n\n".join(section for section in sections if section)
+
+    async def _head(self, path: Path | None, *, limit: int) -> FileHead:
+        return _NOTHING if path is None else await self._files.head(path, limit=limit)
 
 
 def _section(title: str, body: str) -> str:
@@ -91,9 +105,10 @@ def _delivery(names: set[str]) -> str:
 def _file_section(title: str, name: str, head: FileHead) -> str:
     if not head.text:
         return ""
-    body = f"From `{name}` in the workspace:\n\n{head.text}"
+    body = f"From `{name}` in the workspace:\n\n{head.text}" if name else head.text
     if head.cut:
-        body += f"\n\n[`{name}` has {head.size} bytes; only its beginning stands here. Read the file for the rest.]"
+        rest = "Read the file for the rest." if name else "Tell the person that it has to be shortened."
+        body += f"\n\n[{f'`{name}`' if name else 'It'} has {head.size} bytes; only its beginning stands here. {rest}]"
     return _section(title, body)
 
 

@@ -112,8 +112,10 @@ def _convert_to(name: str, value: Any) -> Any:
     if isinstance(value, str):
         found = _from_text(name, value.strip())
         return [value] if found is None and name == "array" else found
-    if name == "string" and isinstance(value, int | float) and not isinstance(value, bool):
+    if name == "string" and isinstance(value, bool | int | float):
         return json.dumps(value)
+    if name == "boolean" and value in (0, 1) and isinstance(value, int):
+        return bool(value)
     if name == "array" and value is not None:
         return [value]
     return None

@@ -60,6 +60,7 @@ class WorkspaceFiles:
     def __init__(self, context: ToolContext) -> None:
         self._workspace = context.workspace
         self._roots = [Path(os.path.realpath(root)) for root in (context.workspace, *context.roots)]
+        self._readable = [Path(os.path.realpath(root)) for root in context.readable]
 
     def locate(self, written: str, *, guess: bool = True) -> Located:
         """Find a path.
@@ -75,8 +76,10 @@ class WorkspaceFiles:
         return self._inside(next(existing, candidates[-1]), written)
 
     def locate_target(self, written: str, *, guess: bool) -> Located:
-        """Find a path to write; ModelMustAct also for the host's own folder."""
+        """Find a path to write; ModelMustAct also for the host's own folder, and for what may only be read."""
         located = self.locate(written, guess=guess)
+        if located.root in self._readable and located.root not in self._roots:
+            raise ModelMustAct(f"{written} belongs to the whole host and can only be read here; copy it into the workspace to change it")
         if located.is_hosts:
             raise ModelMustAct(f"{written} is in {HOST_FOLDER}/, which only the host writes; choose another place")
         return located
@@ -133,7 +136,7 @@ class WorkspaceFiles:
             raise ModelMustAct("the path is empty")
         if any(path.is_relative_to(system) for system in _SYSTEM):
             raise ModelMustAct(f"{written} is no ordinary file; {', '.join(map(str, _SYSTEM))} are closed to file tools")
-        for root in self._roots:
+        for root in (*self._roots, *self._readable):
             if path.is_relative_to(root):
                 return Located(root=root, parts=path.relative_to(root).parts, written=written)
         reach = " and ".join(map(str, self._roots))

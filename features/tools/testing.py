@@ -25,7 +25,9 @@ class RecordingSender:
 class ToolBench:
     """Runs tools as a session does: validated first, in one workspace."""
 
-    def __init__(self, registry: ToolRegistry, workspace: Path, *, owner: bool = True, roots: Sequence[Path] = ()) -> None:
+    def __init__(
+        self, registry: ToolRegistry, workspace: Path, *, owner: bool = True, roots: Sequence[Path] = (), readable: Sequence[Path] = ()
+    ) -> None:
         self.registry = registry
         self.reports: list[str] = []
         self.calls = 0
@@ -35,6 +37,7 @@ class ToolBench:
             workspace=workspace,
             scratch=workspace / ".pumice" / "tmp",
             roots=tuple(roots),
+            readable=tuple(readable),
             time_zone="Europe/Vienna",
             owner=owner,
         )

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HEAVY = {"anthropic", "openai", "telegram", "starlette", "uvicorn", "PIL", "structlog", "httpx2", "httpx", "rich", "prompt_toolkit"}
+HEAVY = {
+    *("anthropic", "claude_agent_sdk", "google", "mcp", "openai", "xllamacpp"),
+    *("telegram", "starlette", "uvicorn", "PIL", "structlog", "httpx2", "httpx", "rich", "prompt_toolkit"),
+}
 
 
 def imported(*command: str) -> set[str]:

@@ -11,7 +11,8 @@ from bot.http.auth import load_or_create_token
 from bot.http.events import EventHub
 from bot.http.host_view import SessionDetail
 from bot.http.server import HttpServer
-from features.contracts.chat import Address
+from features.contracts.chat import Address, Button
+from features.contracts.events import AgentSettled, AgentStart, ToolExecutionStart
 from features.contracts.sessions import SessionHeader, SessionSummary
 from tests.browser.conftest import Page
 
@@ -105,6 +106,36 @@ async def test_a_messages_buttons_say_their_command(page: Page) -> None:
     await page.until("return document.querySelectorAll('.choice').length === 2")
     await page.click(".choice")
     await page.until(text_in("article.theirs", "Done: /model sonnet"))
+
+
+async def test_a_question_loses_its_buttons_and_says_how_it_ended(page: Page) -> None:
+    """The press itself is not shown as something that was said; nor after the page is opened again."""
+    await page.open()
+    choices = (Button(label="Allow once", command="/answer q1 1"), Button(label="Deny", command="/answer q1 2"))
+    row = page.host.deliver(MAIN, "May I run this?", buttons=(choices,))
+    await page.until("return document.querySelectorAll('.choice').length === 2")
+    await page.click(".choice")
+    await page.until(text_in("article.theirs", "Done: /answer q1 1"))
+    page.host.change(MAIN, row, "May I run this?\n\nAnswered: Allow once")
+    await page.until(text_in("article.theirs", "Answered: Allow once"))
+
+    assert await page.run("return document.querySelectorAll('.choice, article.mine').length") == 0
+    assert await page.run("return document.querySelectorAll('article.theirs').length") == 2
+    await page.open()
+    await page.until(text_in("article.theirs", "Answered: Allow once"))
+    assert await page.run("return document.querySelectorAll('article.mine').length") == 0
+
+
+async def test_what_goes_on_is_said_in_a_line(page: Page) -> None:
+    """With how long it has taken, so that a silent tool is seen to be at work."""
+    await page.open()
+    page.host.publish(MAIN, AgentStart(), ToolExecutionStart(tool_call_id="1", tool_name="bash", args={"command": "make"}))
+    page.host.events.doing(MAIN, "bash make, 2 min")
+    await page.until(text_in(".working .label", "bash make, 2 min"))
+    page.host.events.doing(MAIN, None)
+    await page.until(text_in(".working .label", "Working…"))
+    page.host.publish(MAIN, AgentSettled(outcome="success"))
+    await page.until("return !document.querySelector('.working')")
 
 
 async def test_images_and_files_are_attached_and_can_be_taken_back(page: Page) -> None:

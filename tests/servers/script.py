@@ -111,7 +111,9 @@ class ModelServer:
         self.busy = 0
         self.peak = 0
         self.url = ""
-        self.app = Starlette(routes=[Route(self.path, self._endpoint, methods=["POST"])])
+        self.app = Starlette(
+            routes=[Route(self.path, self._endpoint, methods=["POST"]), Route("/v1/models", self._list_models, methods=["GET"])]
+        )
         self._record = record
         self._stack = AsyncExitStack()
 
@@ -135,6 +137,14 @@ class ModelServer:
         assert not self.unexpected, f"{self.unexpected} requests beyond the script"
         assert not self.script, f"nobody asked for: {self.script}"
 
+    async def _list_models(self, request: Request) -> Response:
+        """Costs nothing, so that it is no step of a script; a key that is not valid is no mistake of the test either."""
+        try:
+            self.authenticate(request.headers)
+        except Refused as refused:
+            return self._refuse(refused)
+        return JSONResponse({"data": [], "models": []})
+
     async def _endpoint(self, request: Request) -> Response:
         """Counts the requests that are being answered; ``peak`` is the most there were at a time."""
         self.busy += 1
@@ -153,7 +163,7 @@ class ModelServer:
     async def _respond(self, request: Request) -> Response:
         raw = await request.body()
         try:
-            body = self._read(request.headers, raw)
+            body = self._read(request, raw)
         except Refused as refused:
             self.refusals.append(str(refused))
             return self._refuse(refused)
@@ -174,9 +184,9 @@ class ModelServer:
             return self.respond(body)
         return self.script.pop(0) if self.script else None
 
-    def _read(self, headers: Mapping[str, str], raw: bytes) -> dict[str, Any]:
-        self.authenticate(headers)
-        if not headers.get("content-type", "").startswith("application/json"):
+    def _read(self, request: Request, raw: bytes) -> dict[str, Any]:
+        self.authenticate(request.headers)
+        if not request.headers.get("content-type", "").startswith("application/json"):
             raise Refused("content-type must be application/json", status=415)
         try:
             body = json.loads(raw.decode("utf-8"))
@@ -185,6 +195,7 @@ class ModelServer:
             raise Refused(f"The request body is not valid JSON: {error}") from error
         if not isinstance(body, dict):
             raise Refused("The request body is not valid JSON: no object")
+        self.locate(request, body)
         self.validate(body)
         return body
 
@@ -193,6 +204,9 @@ class ModelServer:
 
     def authenticate(self, headers: Mapping[str, str]) -> None:
         raise NotImplementedError
+
+    def locate(self, request: Request, body: dict[str, Any]) -> None:
+        """Take into the body what the address says."""
 
     def validate(self, body: dict[str, Any]) -> None:
         raise NotImplementedError

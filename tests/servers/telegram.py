@@ -19,6 +19,7 @@ from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any
 
+import httpx2
 import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -84,6 +85,9 @@ class TelegramServer:
         self._poll = 0
         self._press_ids = count(1)
         self._closing = False
+        self.webhook_target = ""  # where the calls really go, since nothing here has an https address
+        self.webhook_answers: list[int] = []
+        self._calling: asyncio.Task[None] | None = None
 
     # what people do
 
@@ -260,7 +264,22 @@ class TelegramServer:
     def _push(self, content: dict[str, Any], *, update_id: int | None = None) -> int:
         number = self.world.push(content, update_id=update_id)
         self._notify()
+        if self.webhook_target and (self._calling is None or self._calling.done()):
+            self._calling = asyncio.get_running_loop().create_task(self._call_webhook())
         return number
+
+    async def _call_webhook(self) -> None:
+        """Deliver what waits, in order; what is not answered with 200 goes out again."""
+        async with httpx2.AsyncClient() as client:
+            while self.world.updates and self.world.webhook:
+                headers = {"X-Telegram-Bot-Api-Secret-Token": self.world.webhook_secret}
+                answer = await client.post(self.webhook_target, json=self.world.updates[0], headers=headers)
+                self.webhook_answers.append(answer.status_code)
+                if answer.status_code == 200:
+                    self.world.updates.popleft()
+                else:
+                    await asyncio.sleep(0.02)
+                self._notify()
 
     def _notify(self) -> None:
         async def tell() -> None:
@@ -272,8 +291,10 @@ class TelegramServer:
         task.add_done_callback(_telling.discard)
 
     def close(self) -> None:
-        """Let the polls that wait end."""
+        """Let the polls that wait end, and the calls."""
         self._closing = True
+        if self._calling is not None:
+            self._calling.cancel()
         self._notify()
 
     # people in another process

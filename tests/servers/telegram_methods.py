@@ -15,6 +15,11 @@ _MAX_UPLOAD = 50 * 1024 * 1024
 _MAX_PHOTO = 10 * 1024 * 1024
 _MAX_DOWNLOAD = 20 * 1024 * 1024
 
+_NOT_MODIFIED = (
+    "message is not modified: specified new message content and reply markup are exactly the same as a current content "
+    "and reply markup of the message"
+)
+
 
 class Methods:
     def __init__(self, world: World) -> None:
@@ -25,6 +30,7 @@ class Methods:
             "getme": self._get_me,
             "sendmessage": self._send_message,
             "editmessagetext": self._edit_message_text,
+            "editmessagereplymarkup": self._edit_message_reply_markup,
             "deletemessage": self._delete_message,
             "sendchataction": self._send_chat_action,
             "senddocument": lambda body: self._send_file(body, "document"),
@@ -57,23 +63,35 @@ class Methods:
         return self._show(Shown(0, chat, text, entities, own=True, thread=thread), body)
 
     def _edit_message_text(self, body: Body) -> Any:
-        chat = self._chat(body)
-        shown = self._world.messages[chat].get(body.number("message_id") or 0)
-        if shown is None:
-            raise Refused.bad("message to edit not found")
-        if not shown.own or shown.kind != "text":
+        shown = self._to_edit(body)
+        if shown.kind != "text":
             raise Refused.bad("message can't be edited")
         text, entities = formatted(body.text("text"), body.nested("entities"), limit=MAX_TEXT, what="message")
         if not text:
             raise Refused.bad("message text is empty")
         buttons = check_keyboard(body.nested("reply_markup"))
         if (text, entities, buttons) == (shown.text, shown.entities, shown.buttons):
-            raise Refused.bad(
-                "message is not modified: specified new message content and reply markup are exactly the same as a current content "
-                "and reply markup of the message"
-            )
-        self._world.check_pace(chat)
-        shown.text, shown.entities, shown.buttons, shown.edits = text, entities, buttons, shown.edits + 1
+            raise Refused.bad(_NOT_MODIFIED)
+        shown.text, shown.entities = text, entities
+        return self._edited(shown, buttons)
+
+    def _edit_message_reply_markup(self, body: Body) -> Any:
+        shown, buttons = self._to_edit(body), check_keyboard(body.nested("reply_markup"))
+        if buttons == shown.buttons:
+            raise Refused.bad(_NOT_MODIFIED)
+        return self._edited(shown, buttons)
+
+    def _to_edit(self, body: Body) -> Shown:
+        shown = self._world.messages[self._chat(body)].get(body.number("message_id") or 0)
+        if shown is None:
+            raise Refused.bad("message to edit not found")
+        if not shown.own:
+            raise Refused.bad("message can't be edited")
+        return shown
+
+    def _edited(self, shown: Shown, buttons: list[list[dict[str, str]]]) -> Any:
+        self._world.check_pace(shown.chat)
+        shown.buttons, shown.edits = buttons, shown.edits + 1
         return {**self._world.message_json(shown, self._world.bot), "edit_date": int(time.time())}
 
     def _delete_message(self, body: Body) -> Any:
@@ -161,7 +179,12 @@ class Methods:
         return True
 
     def _set_webhook(self, body: Body) -> Any:
-        self._world.webhook = body.text("url")
+        url, secret = body.text("url"), body.text("secret_token")
+        if url and not url.startswith("https://"):
+            raise Refused.bad("bad webhook: An HTTPS URL must be provided for webhook")
+        if not re.fullmatch(r"[A-Za-z0-9_-]{0,256}", secret):
+            raise Refused.bad("secret token contains unallowed characters")
+        self._world.webhook, self._world.webhook_secret = url, secret
         return True
 
     def _webhook_info(self, _: Body) -> Any:

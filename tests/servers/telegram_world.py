@@ -82,6 +82,7 @@ class World:
         self.limits = FloodLimits()
         self.presses: dict[str, str | None] = {}
         self.webhook = ""
+        self.webhook_secret = ""
         self._update_ids = count(1000)
         self._message_ids: dict[int, count[int]] = defaultdict(lambda: count(1))
         self._sends: dict[str, deque[float]] = defaultdict(deque)

@@ -77,7 +77,7 @@ def test_a_new_folder_has_all_that_belongs_into_one_and_is_private(workspaces: W
     for private in (folder.parent, folder, folder / "attachments", folder / ".pumice", folder / ".pumice" / "tmp"):
         assert mode(private) == 0o700
     assert workspaces.scratch(PLACE) == folder / ".pumice" / "tmp"
-    assert [path.name for path in (folder / ".pumice").iterdir()] == ["tmp"]
+    assert sorted(path.name for path in (folder / ".pumice").iterdir()) == ["extensions", "tmp"]
 
 
 def test_what_people_wrote_is_never_overwritten_and_what_is_missing_comes_back(workspaces: Workspaces) -> None:

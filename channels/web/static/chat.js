@@ -7,6 +7,7 @@ const PAGE = 50;
 const NEAR_END = 120;
 const SPOKEN = 400;
 const MOST_OUTPUT = 20_000;
+const ANSWER = "/answer ";
 
 const time = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const day = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long" });
@@ -16,6 +17,11 @@ function make(name, className, ...children) {
   if (className) node.className = className;
   node.append(...children);
   return node;
+}
+
+/** What of a message may change later. */
+function reads(row) {
+  return JSON.stringify([row.text, row.buttons]);
 }
 
 export class Chat {
@@ -118,6 +124,8 @@ export class Chat {
       case "compaction_end": return this.live?.say("");
       case "received": return this.#received(data);
       case "delivered": return this.#delivered(data);
+      case "changed": return this.#addRow(data);
+      case "status": return this.live?.say(data.line ?? "");
       case "resync": return this.#resync();
       default: return undefined;
     }
@@ -179,11 +187,19 @@ export class Chat {
     await this.#loadNewest();
   }
 
+  /** A message that is there already is shown as it reads now. */
   #addRow(row, steps) {
-    if (this.rows.has(row.id)) return;
-    this.log.querySelector(".greeting")?.remove();
-    const node = this.#rowNode(row, steps);
+    if (row.role === "user" && row.text.startsWith(ANSWER)) return; // the question says what was answered
+    const known = this.rows.get(row.id);
+    if (known?.dataset.reads === reads(row)) return;
+    const node = this.#rowNode(row, steps ?? known?.querySelector(".steps"));
     this.rows.set(row.id, node);
+    if (known) {
+      known.replaceWith(node);
+      this.#grown();
+      return;
+    }
+    this.log.querySelector(".greeting")?.remove();
     let after = null; // ids sort by time, and most rows are the newest
     for (const other of [...this.log.querySelectorAll("article[data-id]")].reverse()) {
       if (other.dataset.id < row.id) {
@@ -206,6 +222,7 @@ export class Chat {
     const body = mine ? make("div", "body plain", row.text) : make("div", "body markdown", renderMarkdown(row.text));
     const node = make("article", `message ${mine ? "mine" : "theirs"} ${row.outcome === "error" ? "failed" : ""}`, who);
     node.dataset.id = row.id;
+    node.dataset.reads = reads(row);
     node.dataset.day = new Date(row.at).toDateString();
     if (steps?.childElementCount) node.append(steps);
     if (row.text) node.append(body);

@@ -37,7 +37,8 @@ export function chatPath(address, rest) {
 const NAMES = [
   "agent_start", "agent_settled", "message_start", "message_update", "message_end",
   "tool_execution_start", "tool_execution_update", "tool_execution_end",
-  "queue_update", "retry_start", "retry_end", "compaction_start", "compaction_end", "received", "delivered", "resync",
+  "queue_update", "retry_start", "retry_end", "compaction_start", "compaction_end",
+  "status", "received", "delivered", "changed", "resync",
 ];
 const RETRY_MS = 1500;
 const HIDDEN_MS = 30_000; // a browser opens only six connections to one host, and every tab would hold one

@@ -33,9 +33,12 @@ async def test_many_models_are_shown_by_provider(chat: Chat) -> None:
     assert "There are 62 models" in await chat.says("/model")
     assert chat.buttons == {"offline": "/model offline", "anthropic": "/model anthropic", "openai": "/model openai"}
 
-    said = await chat.says("/model openai")
-    assert "- `openai/gpt-39`" in said
-    assert "...and 20 more" in said
+    assert "Models 1 to 12 of 60" in await chat.says("/model openai")
+    assert chat.buttons["openai/gpt-11"] == "/model openai/gpt-11"
+    assert chat.buttons["More…"] == "/model openai 13"
+    assert "Models 49 to 60 of 60" in await chat.says("/model openai 49")
+    assert "More…" not in chat.buttons
+    assert "Models 1 to 12 of 60" in await chat.says("/model openai 999")
     await chat.says("/model anthropic")
     assert chat.buttons == {"Claude X": "/model anthropic/claude-x"}
 

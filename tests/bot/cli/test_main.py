@@ -1,5 +1,6 @@
 """Finding a command, and one line for every error."""
 
+import json
 import re
 from pathlib import Path
 
@@ -31,6 +32,19 @@ def test_without_a_command_help_comes_with_status_2(pumice: Terminal) -> None:
 
     assert status == 2
     assert "Commands" in err
+
+
+def test_the_slack_manifest_has_every_scope_and_event(pumice: Terminal) -> None:
+    """Private channels stay silent without theirs."""
+    told = json.loads(pumice("slack", "manifest")[1])
+    over_http = json.loads(pumice("slack", "manifest", "--request-url", "https://x.y/slack/events")[1])
+
+    assert {"groups:history", "chat:write", "files:read"} <= set(told["oauth_config"]["scopes"]["bot"])
+    assert {"app_mention", "message.groups", "message.im"} <= set(told["settings"]["event_subscriptions"]["bot_events"])
+    assert told["settings"]["socket_mode_enabled"]
+    assert not over_http["settings"]["socket_mode_enabled"]
+    assert over_http["settings"]["event_subscriptions"]["request_url"] == "https://x.y/slack/events"
+    assert pumice("slack", "manifest", "--request-url", "http://x")[0] == 2
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,12 @@ def load(tmp_path: Path, text: str) -> Config:
         ("storage.url = 'mysql://db/x'", "storage.url is 'mysql://db/x'; it must be sqlite:///PATH."),
         ("scheduler.quiet_hours = '10pm'", "scheduler.quiet_hours is '10pm'; write it like '22:00-07:00'."),
         ("http.public_url = 'http://a'", "http.public_url is 'http://a'; it must be an address that begins with https://."),
+        ("channels.slack.app_token = 'xapp-1-0123456789'", "channels.slack.bot_token is missing. Set it"),
+        ("channels.slack.bot_token = 'xoxb-0123456789'", "channels.slack.app_token is missing; Socket Mode needs one"),
+        (
+            "[channels.slack]\nbot_token = 'xoxb-0123456789'\nmode = 'http'",
+            "channels.slack.signing_secret is missing; without it anybody could forge events.",
+        ),
         ("channels.telegram.api_url = 'api.telegram.org'", "channels.telegram.api_url is 'api.telegram.org'; it must be an address"),
         ("channels.telegram.api_url = 'http://[::1'", "channels.telegram.api_url is 'http://[::1'; it must be an address"),
         ("models.default = 'gpt'", "models.default is 'gpt'; write it as provider/model, like 'offline/assistant'."),
@@ -51,9 +57,11 @@ def load(tmp_path: Path, text: str) -> Config:
             "models.default is 'x/y', but no provider 'x' is configured. Add [providers.x], or use one of: offline.",
         ),
         ("models.fallbacks = ['x/y']", "models.fallbacks[0] is 'x/y', but no provider 'x' is configured."),
+        ("[providers.google]", 'providers.google.api_key is missing. Set it, for example to "env:GOOGLE_API_KEY".'),
+        ("[providers.openai]\napi_key = 'env:KEY'\ncommand = 'claude'", "providers.openai.command is set, but only a provider"),
         (
-            "models.default = 'google/g'\n[providers.google]\napi_key = 'env:KEY'",
-            "models.default is 'google/g', whose provider is of the kind 'google'",
+            "[providers.openai]\napi_key = 'env:KEY'\n[[providers.openai.models]]\nid = 'm'\nfile = 'm.gguf'",
+            "providers.openai.models[0].file is set, but only a provider of the kind 'local'",
         ),
         ("[providers.anthropic]", 'providers.anthropic.api_key is missing. Set it, for example to "env:ANTHROPIC_API_KEY".'),
         ("[providers.x]\nkind = 'openai-compatible'", "providers.x.base_url is missing. Set it to the server's address"),
@@ -69,6 +77,27 @@ def load(tmp_path: Path, text: str) -> Config:
         ("channels.telegram.mode = 'webhook'\nchannels.telegram.token = 'env:KEY'", "channels.telegram.webhook_secret is missing;"),
         ("[mcp.servers.a]", "mcp.servers.a must have either command or url, and has neither. Keep one."),
         ("[[hooks]]\nevent = 'x'\ncommand = ['a']\nurl = 'http://a'", "hooks[0] must have either command or url, and has both. Keep one."),
+        (
+            "[channels.telegram]\nmode = 'webhook'\ntoken = 'env:KEY'\nwebhook_secret = 'a secret with blanks'",
+            "channels.telegram.webhook_secret may hold only letters, digits, _ and -",
+        ),
+        (
+            "[channels.telegram]\nmode = 'webhook'\ntoken = 'env:KEY'\nwebhook_secret = 'secret_0123456789'",
+            "http.public_url is missing; Telegram calls there in webhook mode.",
+        ),
+        (
+            "[[hooks]]\nevent = 'agent-ended'\ncommand = ['a']",
+            "hooks[0].event is 'agent-ended', and there is no such event. Did you mean 'agent_end'?",
+        ),
+        ("[[hooks]]\nevent = 'xyz'\ncommand = ['a']", "hooks[0].event is 'xyz', and there is no such event. Use one of: session_start,"),
+        ("[[hooks]]\nevent = 'agent_end'\ncommand = ['a']\ntimeout_s = 0", "hooks[0].timeout_s is 0; it must be above 0 and at most 600."),
+        ("[[hooks]]\nevent = 'agent_end'\nurl = 'ftp://a'", "hooks[0].url is 'ftp://a'; it must be an address"),
+        ("voice.transcribe = 'x/y'\nvoice.command = ['hear']", "voice has both transcribe and command. Keep one."),
+        ("voice.transcribe = 'whisper-1'", "voice.transcribe is 'whisper-1'; write it as provider/model"),
+        (
+            "voice.transcribe = 'anthropic/x'\n[providers.anthropic]\napi_key = 'env:KEY'",
+            "voice.transcribe is 'anthropic/x', whose provider is of the kind 'anthropic'.",
+        ),
         ("[webhooks.a]\nsecret = 'env:KEY'\nchat = '12345'\nprompt = 'x'", "webhooks.a.chat: '12345' is no chat address;"),
         ("[language_servers.a]\ncommand = []\nextensions = ['.py']", "language_servers.a.command is empty."),
     ],
@@ -86,15 +115,9 @@ def test_what_cannot_work_is_refused_before_anything_starts(tmp_path: Path, text
     [
         ("access.mode = 'open'\naccess.confirm_open = true", "access.mode is 'open': everybody who finds the bot may talk"),
         ("http.host = '0.0.0.0'", "http.host is '0.0.0.0': the page is open to the network."),
-        ("channels.slack.bot_token = 'env:KEY'", "channels.slack.bot_token is set, but this version has no Slack yet. It is ignored."),
         ("channels.telegram.token = 'env:KEY'", "channels.telegram.token does not look like a bot token"),
-        ("heartbeat.every_minutes = 5", "heartbeat.every_minutes is set, but this version has no heartbeat yet."),
         ("calendar.backend = 'google'", "calendar.backend is set, but this version has no Google Calendar yet."),
         ("a2a.enabled = true", "a2a.enabled is set, but this version has no A2A yet."),
-        (
-            "[providers.google]\napi_key = 'env:KEY'",
-            "providers.google.kind is set, but this version has no provider of the kind 'google' yet.",
-        ),
     ],
 )
 def test_what_works_differently_than_one_may_think_is_told(tmp_path: Path, text: str, warning: str) -> None:

@@ -75,7 +75,7 @@ def test_what_this_version_cannot_serve_is_warned_about(tmp_path: Path) -> None:
     """Silence would look as if it worked."""
     warned = " ".join(load_config(EVERY_KEY, SECRETS, tmp_path).warnings)
 
-    for key in ("channels.slack.bot_token", "mcp.servers", "hooks", "webhooks", "language_servers"):
+    for key in ("mcp.servers", "language_servers"):
         assert f"{key} is set, but this version has no" in warned
 
 
@@ -158,6 +158,11 @@ def test_another_data_directory_moves_the_database_too(tmp_path: Path) -> None:
             "pumice.toml: webhooks.a.secret is missing; it must be a reference to a secret:",
         ),
         ("[approvals]\nbsah = 'ask'", "pumice.toml: approvals.bsah is no known key. Did you mean approvals.bash?"),
+        (
+            "[approvals]\nallow_commands = ['ls', 'git log | sh']",
+            "approvals.allow_commands[1] is 'git log | sh'; it must be a single simple command",
+        ),
+        ("[approvals]\ntimeout_s = 900", "approvals.timeout_s is 900; it must be above 0 and at most 840"),
         ("[approvals]\ndeploy = 'maybe'", "pumice.toml: approvals.deploy is 'maybe'; it must be one of 'allow', 'ask', 'deny'."),
         ("host.data_dir = 1979-05-27", "pumice.toml: host.data_dir is 1979-05-27; it must be a path in quotes."),
     ],
@@ -249,9 +254,18 @@ def test_a_provider_named_like_its_kind_needs_no_kind(tmp_path: Path) -> None:
     )
 
 
-def test_a_tool_that_may_not_run_unasked_does_not_run(tmp_path: Path) -> None:
-    """This version cannot ask; a restriction that is ignored would be worse than a tool that is missing."""
-    config = load(tmp_path, "[approvals]\nbash = 'ask'\nwrite = 'deny'\nread = 'allow'\ndeploy = 'allow'")
+def test_a_tool_that_is_denied_is_not_offered(tmp_path: Path) -> None:
+    """A model need not read of what it may never use; what is asked about it must know."""
+    config = load(tmp_path, "[approvals]\nbash = 'ask'\nwrite = 'deny'\nread = 'allow'\ndeploy = 'allow'\nallow_commands = ['git log *']")
 
-    assert config.tools.disabled == ("bash", "write")
-    assert "approvals.bash is not 'allow'" in config.warnings[0]
+    assert config.tools.disabled == ("write",)
+    assert config.approvals.options().policy("bash") == "ask"
+    assert config.approvals.options().allow_commands == ("git log *",)
+
+
+def test_a_root_that_holds_the_data_directory_is_warned_of(tmp_path: Path) -> None:
+    """The database is in it."""
+    config = load(tmp_path, f"[tools]\nroots = ['{tmp_path}', '/usr']")
+
+    (told,) = [told for told in config.warnings if "holds the data directory" in told]
+    assert told.startswith(f"tools.roots has {str(tmp_path)!r}")

@@ -5,10 +5,15 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from bot.conversations.elapsed import elapsed
 from bot.conversations.presenter import Presenter, Verbosity
 from features.agent.testing import ScriptedProvider, answers, call, fails, hangs
-from features.contracts.events import MessageUpdate, ToolExecutionStart
+from features.contracts.events import MessageUpdate, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from features.contracts.stream import TextDelta
+from features.contracts.testing import FakeClock
+from features.contracts.tools import ToolInvocation, ToolResult, text_result
 from tests.bot.conversations.rig import eventually, opened
 
 
@@ -37,14 +42,15 @@ async def nothing(text: str) -> None:
     return None
 
 
-def presenter(view: View, *, stream: bool = True, verbose: Verbosity = "status") -> Presenter:
+def presenter(view: View, *, stream: bool = True, verbose: Verbosity = "status", clock: FakeClock | None = None) -> Presenter:
     tasks: set[asyncio.Task[None]] = set()
 
-    def spawn(work: Coroutine[Any, Any, None]) -> None:
+    def spawn(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(work)
         tasks.add(task)
+        return task
 
-    return Presenter(view, stream=stream, verbose=verbose, may_show=yes, spawn=spawn, tell=nothing)
+    return Presenter(view, clock=clock or FakeClock(), stream=stream, verbose=verbose, may_show=yes, spawn=spawn, tell=nothing)
 
 
 def delta(text: str) -> MessageUpdate:
@@ -98,7 +104,9 @@ async def test_nothing_is_shown_before_it_is_written_down_that_something_may_be(
         await written.wait()
         return True
 
-    presents = Presenter(view, stream=True, verbose="status", may_show=may_show, spawn=asyncio.ensure_future, tell=nothing)
+    presents = Presenter(
+        view, clock=FakeClock(), stream=True, verbose="status", may_show=may_show, spawn=asyncio.ensure_future, tell=nothing
+    )
     presents.on_event(delta("text"))
     presents.on_event(ToolExecutionStart(tool_call_id="c", tool_name="bash", args={}))
     await asyncio.sleep(0.3)
@@ -116,6 +124,94 @@ async def test_verbose_off_shows_no_tools() -> None:
 
     assert view.lines == []
     await presents.close()
+
+
+async def test_a_silent_tool_is_seen_to_be_at_work() -> None:
+    """The line says for how long, in steps, so that no platform has to edit it every second."""
+    view, clock = View(), FakeClock()
+    presents = presenter(view, clock=clock)
+    presents.on_event(ToolExecutionStart(tool_call_id="c", tool_name="bash", args={"command": "make"}))
+    for _ in range(40):
+        await clock.advance(5)
+
+    assert list(dict.fromkeys(view.lines)) == [
+        "bash make", "bash make, 15 s", "bash make, 30 s", "bash make, 45 s", "bash make, 1 min", "bash make, 2 min", "bash make, 3 min",
+    ]  # fmt: skip
+    presents.on_event(ToolExecutionEnd(tool_call_id="c", tool_name="bash", content=[], is_error=False))
+    assert view.lines[-1] is None
+    await clock.advance(0)
+    assert clock.sleepers == 0, "nothing beats for a tool that is done"
+    await presents.close()
+
+
+async def test_progress_is_shown_at_a_pace_that_people_can_follow() -> None:
+    """A build that prints a thousand lines changes one line now and then; the last it said is what is shown."""
+    view, clock = View(), FakeClock()
+    presents = presenter(view, clock=clock)
+    presents.on_event(ToolExecutionStart(tool_call_id="c", tool_name="bash", args={"command": "make"}))
+    await eventually(lambda: bool(view.lines))
+    for number in range(1000):
+        presents.on_event(
+            ToolExecutionUpdate(tool_call_id="c", tool_name="bash", partial_result=f"old\n[{number}]  compiling\n" + "x" * 90 + "\n\n")
+        )
+    assert view.lines == ["bash make"]
+    presents.on_event(ToolExecutionUpdate(tool_call_id="c", tool_name="bash", partial_result="one\n[9/9]   linking\n"))
+    await clock.advance(5)
+
+    assert view.lines[1:] == ["bash make: [9/9] linking"]
+    await clock.advance(60)
+    assert view.lines[-1] == "bash make, 1 min: [9/9] linking"
+    await presents.close()
+    await clock.advance(60)
+    assert clock.sleepers == 0
+
+
+async def test_of_several_tools_the_latest_is_named() -> None:
+    """One line is one line; what else is to be said stands behind it."""
+    view, clock = View(), FakeClock()
+    presents = presenter(view, clock=clock)
+    presents.on_event(ToolExecutionStart(tool_call_id="1", tool_name="bash", args={"command": "make"}))
+    await clock.advance(60)
+    presents.on_event(ToolExecutionStart(tool_call_id="2", tool_name="read", args={"path": "a"}))
+    presents.note(["waits for an answer"])
+    assert view.lines[-1] == "read a (and 1 more) · waits for an answer"
+    presents.on_event(ToolExecutionEnd(tool_call_id="2", tool_name="read", content=[], is_error=False))
+
+    assert view.lines[-1] == "bash make, 1 min · waits for an answer"
+    await presents.close()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0, ""), (14.9, ""), (15, "15 s"), (59, "45 s"), (60, "1 min"), (3599, "59 min"), (3600, "1 h"), (7500, "2 h 5 min")],
+)
+def test_how_long(seconds: float, said: str) -> None:
+    """As people say it."""
+    assert elapsed(seconds) == said
+
+
+async def test_a_tool_that_is_silent_for_hours_is_let_be(tmp_path: Path) -> None:
+    """Nothing but its own timeout or a person ends it; the chat is not taken for idle meanwhile."""
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def works(call: ToolInvocation) -> ToolResult:
+        begun.set()
+        await go_on.wait()
+        return text_result("built")
+
+    async with opened(tmp_path, ScriptedProvider(answers(call("c", "work")), answers("done"))) as rig:
+        rig.tool._run = works
+        sweeping = asyncio.create_task(rig.conversations.sweep())
+        rig.chat().says("build it")
+        await begun.wait()
+        for _ in range(5):
+            await rig.clock.advance(3600)
+        assert rig.conversation().status().running_tools == ("work, 5 h",)
+        assert "work, 5 h" in rig.channel.status
+        go_on.set()
+
+        assert (await rig.chat().answer()).text == "done"
+        sweeping.cancel()
 
 
 async def test_a_failed_attempt_disappears_from_the_draft(tmp_path: Path) -> None:

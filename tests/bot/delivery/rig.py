@@ -50,6 +50,7 @@ class Rig:
         self.refusals: list[tuple[str, str | None, str | None]] = []
         self.refused: list[tuple[Delivery, str]] = []
         self.delivered: list[Delivery] = []
+        self.changed: list[Delivery] = []
         self.outbox = Outbox(
             database,
             {"loop": self.channel},
@@ -59,6 +60,7 @@ class Rig:
             redact=lambda text: text.replace("hunter22", "[REDACTED]"),
             refused=self._refused,
             delivered=self.delivered.append,
+            changed=self.changed.append,
         )
         self.inbox = Inbox(database, EverybodyGate(), clock=self.clock, ids=ids, hand_over=self.handed.append, refused=self._say_refusal)
 

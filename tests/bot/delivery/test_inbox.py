@@ -57,6 +57,20 @@ async def test_the_same_message_under_another_delivery_is_taken_once(tmp_path: P
         assert len(rig.handed) == 1
 
 
+async def test_a_message_that_is_known_by_another_id_is_taken_once(tmp_path: Path) -> None:
+    """Slack's clients send again under their own id, with everything else new; also within one batch, and after a restart."""
+    async with opened(tmp_path) as rig:
+        first = msgspec.structs.replace(rig.chat().message("hello"), aliases=("client:1",))
+        again = msgspec.structs.replace(rig.chat().message("hello"), aliases=("client:1", "client:2"))
+        await rig.inbox.accept([first, again])
+        await rig.inbox.accept([again])
+        assert len(rig.handed) == 1
+    async with opened(tmp_path) as rig:
+        await rig.inbox.accept([again, msgspec.structs.replace(rig.chat().message("new"), aliases=("client:3",))])
+
+        assert [stored.message.text for stored in rig.handed] == ["new"]
+
+
 async def test_an_edit_is_no_duplicate_of_what_it_changes(tmp_path: Path) -> None:
     """Both have the same message id."""
     async with opened(tmp_path) as rig:

@@ -123,7 +123,8 @@ async def test_a_clock_before_our_time_is_told(tmp_path: Path, free_port: int) -
 async def test_models_and_empty_lists_are_told(tmp_path: Path, free_port: int) -> None:
     """What chats will meet."""
     text = "models.default = 'anthropic/claude'\naccess.mode = 'allowlist'\nprocesses.harden = false\n"
-    found = await look(tmp_path, free_port, text + "[providers.anthropic]\napi_key = 'env:KEY'\n")
+    provider = f"[providers.anthropic]\napi_key = 'env:KEY'\nbase_url = 'http://127.0.0.1:{free_port}'\n"
+    found = await look(tmp_path, free_port, text + provider)
 
     assert found["models"].what == "chats use anthropic/claude"
     assert "nobody may talk" in found["access"].what

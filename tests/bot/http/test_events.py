@@ -14,7 +14,7 @@ import pytest
 from bot.http.events import EventHub, Subscription
 from bot.http.server import HttpServer
 from bot.http.testing import MemoryHost
-from features.contracts.chat import Address
+from features.contracts.chat import Address, Button
 from features.contracts.errors import RetryLater
 from features.contracts.events import AgentSettled, AgentStart, MessageEnd, MessageStart, MessageUpdate, TurnStart
 from features.contracts.messages import AssistantMessage, TextBlock, Usage
@@ -297,6 +297,21 @@ async def test_messages_are_told_as_they_are_listed(owner: httpx2.AsyncClient, h
     assert [name for _, name, _ in told] == ["received", "delivered"]
     assert [json.loads(data)["id"] for _, _, data in told] == [row["id"] for row in listed]
     assert json.loads(told[1][2]) == listed[1]
+
+
+async def test_what_goes_on_and_what_reads_otherwise_is_told(owner: httpx2.AsyncClient, host: MemoryHost) -> None:
+    """A question that is over has no buttons any more, and says how it ended."""
+    async with streaming(owner, "/api/chats/web:main/events") as events:
+        host.events.doing(MAIN, "bash make, 2 min · waits for an answer")
+        row = host.deliver(MAIN, "Shall I?", buttons=((Button(label="Yes", command="/answer 1 1"),),))
+        host.change(MAIN, row, "Shall I?\n\nAnswered: Yes")
+        told = [await anext(events) for _ in range(3)]
+
+    assert [name for _, name, _ in told] == ["status", "delivered", "changed"]
+    status, before, after = (json.loads(data) for _, _, data in told)
+    assert status == {"type": "status", "line": "bash make, 2 min · waits for an answer"}
+    assert before["id"] == after["id"]
+    assert (len(before["buttons"]), after["buttons"], after["text"]) == (1, [], "Shall I?\n\nAnswered: Yes")
 
 
 async def test_a_listener_who_leaves_is_forgotten(owner: httpx2.AsyncClient, host: MemoryHost) -> None:

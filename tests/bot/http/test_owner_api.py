@@ -77,7 +77,12 @@ async def test_the_document_describes_every_route_and_nothing_else(owner: httpx2
     """What is not described is not promised."""
     document = (await owner.get("/api/openapi.json")).json()
     app = build_app(
-        host, credentials=Credentials("token-of-test", host.clock), names=HostNames("127.0.0.1"), clock=host.clock, identity="i"
+        host,
+        credentials=Credentials("token-of-test", host.clock),
+        names=HostNames("127.0.0.1"),
+        clock=host.clock,
+        identity="i",
+        webhooks={},
     )
     routed = {
         (route.path.replace(":path", ""), method)

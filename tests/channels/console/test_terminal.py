@@ -11,10 +11,11 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from rich.console import Console
 
-from channels.console import TerminalChat
+from channels.console import ConsoleEvent, TerminalChat
 from channels.console.block_splitter import BlockSplitter
 from channels.console.file_mentions import said_files
 from channels.console.testing import MemoryConnection
+from channels.console.transcript import Transcript
 
 
 class Rig:
@@ -100,6 +101,33 @@ async def test_buttons_and_files_are_shown_as_something_to_type_and_to_open(tmp_
         await rig.until("/model a/b")
 
         assert "a.pdf" in rig.screen.getvalue()
+
+
+def test_the_status_says_what_goes_on_and_for_how_long() -> None:
+    """As the host tells it; nothing once the run is over."""
+    seen = []
+    transcript = Transcript(Console(file=io.StringIO()), changed=lambda: seen.append(transcript.status))
+    for name, data in (
+        ("agent_start", {}),
+        ("tool_execution_start", {"toolName": "bash"}),
+        ("status", {"line": "bash make, 2 min · waits for an answer"}),
+        ("status", {"line": None}),
+        ("agent_settled", {"outcome": "success"}),
+    ):
+        transcript.take(ConsoleEvent(name, data))
+
+    assert seen == ["Working…", "Running bash…", "bash make, 2 min · waits for an answer", "Working…", ""]
+
+
+async def test_a_question_says_how_it_ended(tmp_path: Path) -> None:
+    """What is printed cannot be taken back."""
+    async with terminal(tmp_path) as rig:
+        rig.chat.deliver("May I?", buttons=[[{"label": "Allow once", "command": "/answer q 1"}]])
+        await rig.until("Allow once: /answer q 1")
+        rig.chat.tell("changed", id="000001", role="assistant", text="May I?\n\nNo answer in 5 minutes, so it counts as no.")
+        await rig.until("No answer in 5 minutes")
+
+        assert rig.screen.getvalue().count("May I?") == 1
 
 
 async def test_ctrl_c_stops_a_run_and_is_harmless_without_one(tmp_path: Path) -> None:

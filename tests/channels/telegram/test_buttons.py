@@ -94,3 +94,30 @@ async def test_a_menu_that_could_not_be_set_is_set_when_telegram_is_back(telegra
         await telegram.until(lambda: telegram._methods.commands)
 
     assert telegram._methods.commands == [{"command": "new", "description": "a fresh session"}]
+
+
+async def test_buttons_are_taken_off_and_the_message_says_how_it_ended(telegram: TelegramServer) -> None:
+    """Telegram was away for a moment; a text in several messages keeps its words, and how it ended has to be said."""
+    channel, rows = channel_of(telegram), ((Button(label="yes", command="/answer 1 1"),),)
+    progress = await send(channel, "Shall **I**?", buttons=rows)
+    telegram.fail("editMessageText", Fault(code=502, description="Bad Gateway"))
+    assert await channel.close_buttons(HERE, progress.refs[-1], "Shall **I**?\n\nAnswered: no")
+    (shown,) = telegram.messages(CHAT)
+    assert (shown.text, shown.styled("bold"), shown.buttons) == ("Shall I?\n\nAnswered: no", ["I"], [])
+    assert await channel.close_buttons(HERE, progress.refs[-1], "Shall **I**?\n\nAnswered: no"), "it reads so already"
+
+    text = "word " * 2000
+    progress = await send(channel, text, buttons=rows)
+    assert not await channel.close_buttons(HERE, progress.refs[-1], f"{text}\n\nAnswered: no")
+    assert telegram.messages(CHAT)[-1].buttons == []
+
+
+async def test_what_cannot_be_edited_is_told_apart(telegram: TelegramServer) -> None:
+    """It then has to be said; a message that is gone needs nothing."""
+    channel = channel_of(telegram)
+    progress = await send(channel, "Shall I?", buttons=((Button(label="yes", command="/answer 1 1"),),))
+    telegram.fail("editMessageText", Fault(code=403, description="Forbidden: bot was blocked by the user"))
+    assert not await channel.close_buttons(HERE, progress.refs[-1], "over")
+    telegram.fail("editMessageText", Fault(code=400, description="Bad Request: message to edit not found"))
+    assert await channel.close_buttons(HERE, progress.refs[-1], "over")
+    assert not await channel.close_buttons(HERE, None, "over")

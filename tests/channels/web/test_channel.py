@@ -33,6 +33,10 @@ class Sink:
         return None
 
 
+def nothing(address: Address, line: str | None) -> None:
+    return None
+
+
 @pytest.fixture
 def uploads(tmp_path: Path) -> UploadStore:
     return UploadStore(tmp_path / "uploads")
@@ -40,7 +44,7 @@ def uploads(tmp_path: Path) -> UploadStore:
 
 async def test_a_message_is_delivered_once_it_is_in_the_log(uploads: UploadStore) -> None:
     """A page that is away finds it there."""
-    channel = WebChannel("web", uploads=uploads, clock=FakeClock())
+    channel = WebChannel("web", uploads=uploads, doing=nothing, clock=FakeClock())
     fresh, repeated = Progress(), Progress(done=1)
     for progress in (fresh, repeated):
         await channel.send(Address("web", "main"), OutboundMessage(text="hi"), progress)
@@ -52,7 +56,7 @@ async def test_a_message_is_delivered_once_it_is_in_the_log(uploads: UploadStore
 async def test_health_follows_the_running(uploads: UploadStore) -> None:
     """Starting, working, stopped."""
     clock = FakeClock()
-    channel = WebChannel("web", uploads=uploads, clock=clock)
+    channel = WebChannel("web", uploads=uploads, doing=nothing, clock=clock)
     states = [channel.health().state]
     running = asyncio.create_task(channel.run(Sink()))
     await clock.advance(0)
@@ -66,17 +70,21 @@ async def test_health_follows_the_running(uploads: UploadStore) -> None:
 
 
 async def test_the_live_view_shows_nothing_because_the_events_do(uploads: UploadStore) -> None:
-    """And leaves no draft to replace."""
-    view = WebChannel("web", uploads=uploads, clock=FakeClock()).live(Address("web", "main"), reply_to=None, opened=lambda ref: None)
+    """And leaves no draft to replace; what goes on is told when it changes."""
+    told: list[tuple[str, str | None]] = []
+    channel = WebChannel("web", uploads=uploads, doing=lambda address, line: told.append((str(address), line)), clock=FakeClock())
+    view = channel.live(Address("web", "main"), reply_to=None, opened=lambda ref: None)
     view.show("text")
-    view.status("busy")
+    view.status("bash")
+    view.status("bash")
 
     assert await view.close() is None
+    assert told == [("web:main", "bash"), ("web:main", None)]
 
 
 async def test_an_upload_is_kept_under_a_name_of_our_own_and_copied_on_demand(uploads: UploadStore, tmp_path: Path) -> None:
     """What the sender called it is a label."""
-    channel = WebChannel("web", uploads=uploads, clock=FakeClock())
+    channel = WebChannel("web", uploads=uploads, doing=nothing, clock=FakeClock())
     attachment = await uploads.keep(b"data", name="../../etc/passwd", mime_type="image/png")
     await channel.fetch(attachment, tmp_path / "copy", limit=4)
 
@@ -142,7 +150,10 @@ async def test_two_channels_that_take_away_the_same_uploads_do_not_trip_over_eac
     for number in range(2000):
         (folder / f"{number:032x}").touch()
         os.utime(folder / f"{number:032x}", (moment, moment))
-    both = [asyncio.create_task(WebChannel(name, uploads=UploadStore(folder), clock=clock).run(Sink())) for name in ("web", "console")]
+    both = [
+        asyncio.create_task(WebChannel(name, uploads=UploadStore(folder), doing=nothing, clock=clock).run(Sink()))
+        for name in ("web", "console")
+    ]
     await clock.advance(3600)
     async with asyncio.timeout(20):
         while clock.sleepers < 2 and not any(task.done() for task in both):  # noqa: ASYNC110 - it tells nobody when it changes

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from features.contracts.agent import Prompt
 from features.contracts.errors import PumiceError, RetryLater, UserMustAct
 from features.contracts.events import CompactionEnd, CompactionStart, SessionEvent
 from features.contracts.messages import AssistantMessage, CompactionSummaryMessage, Usage
-from features.contracts.models import Model
+from features.contracts.models import Model, ModelRequest
 from features.contracts.sessions import CompactionEntry
 from tests.features.agent.rig import SECRET, Rig, check_grammar, check_results, roles, say, shown, texts, until
 
@@ -132,9 +133,12 @@ async def test_an_overflow_gets_one_compaction_and_one_more_try(rig: MakeRig) ->
 
 
 async def test_a_second_overflow_ends_the_run_with_a_message(rig: MakeRig) -> None:
-    """Never a third time, whatever the service says."""
-    r, session = await talked(rig, fails("overflow"), answers("the notes"), fails("overflow", error="still too long"), last=MUCH)
-    outcome = await session.prompt(say("q4"))
+    """Never a third time, whatever the service says, also where still more could be summed up."""
+    r, session = await talked(
+        rig, fails("overflow"), answers("the notes"), answers("and on q2"), fails("overflow", error="still too long"),
+        last=MUCH, compaction=CompactionOptions(reserve_tokens=200, keep_recent_tokens=300),
+    )  # fmt: skip
+    outcome = await session.prompt(say("q4 " + LONG))
 
     assert outcome is not None
     assert outcome.failure is not None
@@ -474,8 +478,7 @@ async def test_whatever_happens_no_call_loses_its_result_and_every_run_ends(tmp_
         return pending.pop(0) if pending else answers("a")
 
     pending: list[Step] = []
-    provider = _Responding(r.provider, respond)
-    r.models._provider = provider
+    provider = r.models._provider = Responding(respond)
     session = await r.open(model=SMALL.reference, compaction=OPTIONS)
     for number, step in enumerate(steps):
         bad = step == "bad summary"
@@ -492,22 +495,21 @@ async def test_whatever_happens_no_call_loses_its_result_and_every_run_ends(tmp_
             assert outcome is not None
             check_grammar(r.events)
         check_results(session.manager.messages)
-    for messages in provider.seen:
-        check_results(messages)
+    for request in provider.requests:
+        check_results(request.messages)
 
 
-class _Responding:
+class Responding:
     """A provider that answers by what it is asked."""
 
     name = "scripted"
 
-    def __init__(self, inner: Any, respond: Callable[[bool], Step]) -> None:
-        self._inner = inner
+    def __init__(self, respond: Callable[[bool], Step]) -> None:
         self._respond = respond
-        self.seen: list[tuple[Any, ...]] = []
+        self.requests: list[ModelRequest] = []
 
     async def stream(self, model: Any, request: Any) -> Any:
-        self.seen.append(tuple(request.messages))
+        self.requests.append(msgspec.structs.replace(request, messages=tuple(request.messages)))
         async for event in self._respond(request.session_id.endswith(":summary"))(model, request):
             yield event
 

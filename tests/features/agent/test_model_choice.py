@@ -59,6 +59,22 @@ async def test_a_model_that_is_gone_is_replaced_and_said_so(rig: MakeRig) -> Non
     assert "scripted/one" in notice
 
 
+async def test_where_the_chats_model_is_gone_too_the_hosts_serves(rig: MakeRig) -> None:
+    """Otherwise nobody could say anything there any more."""
+    r = rig(answers("ok"))
+    session = await r.open(model="scripted/gone", spare_model=SCRIPTED_MODEL.reference)
+    await session.prompt(say("u"))
+
+    assert session.model == SCRIPTED_MODEL
+    assert session.notices == ("The model scripted/gone is not available any more; this session goes on with scripted/one.",)
+
+
+async def test_without_any_model_the_first_that_is_missing_is_named(rig: MakeRig) -> None:
+    """The text goes to the person."""
+    with pytest.raises(UserMustAct, match="scripted/gone"):
+        await rig().open(model="scripted/gone", spare_model="scripted/gone-too")
+
+
 async def test_a_change_in_a_run_counts_from_the_next_model_call(rig: MakeRig) -> None:
     """The call that is going on is not disturbed."""
     entered, go = asyncio.Event(), asyncio.Event()

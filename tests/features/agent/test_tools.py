@@ -10,7 +10,6 @@ from features.contracts.errors import ModelMustAct
 from features.contracts.events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from features.contracts.messages import ToolResultMessage
 from features.contracts.tools import ToolInvocation, ToolResult, text_result
-from features.tools import ToolRegistry
 from tests.features.agent.rig import Rig, check_grammar, check_results, say, texts, until
 
 MakeRig = Callable[..., Rig]
@@ -111,7 +110,8 @@ async def test_the_tools_of_the_request_count_not_those_of_now(rig: MakeRig) -> 
     session = await r.open()
     run = asyncio.create_task(session.prompt(say("u")))
     await until(lambda: bool(r.provider.requests))
-    session._state.tools = ToolRegistry([new])
+    session.extensions.tools.add("another", new)
+    session.extensions.tools.off = frozenset({"old"})
     await run
 
     assert (len(old.calls), len(new.calls)) == (1, 0)

@@ -21,13 +21,26 @@ from features.contracts.models import Model, ModelRequest, ToolSpec
 from features.contracts.stream import StreamDone, StreamEvent, StreamFailed, StreamStarted, TextDelta, ThinkingDelta
 from features.contracts.testing import FakeClock, sequential_ids
 from features.models import ModelOverride, ModelRegistry, ProviderConfig
+from features.models.normalise import Legal, Target
 from features.models.sse import StreamLimits
+from features.models.transcript import Transcript
 from tests.servers.anthropic import AnthropicServer
+from tests.servers.google import GoogleServer
 from tests.servers.openai import OpenAIServer
+from tests.servers.responses import ResponsesServer
+from tests.servers.script import ModelServer
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 IMAGE = ImageBlock(data=PNG, mime_type="image/png")
 BASH = ToolSpec(name="bash", description="Run a command.", parameters={"type": "object", "properties": {"command": {"type": "string"}}})
+SERVERS = (AnthropicServer, OpenAIServer, ResponsesServer, GoogleServer)
+Kind = type[AnthropicServer] | type[OpenAIServer] | type[ResponsesServer] | type[GoogleServer]
+_REFERENCES = {
+    AnthropicServer: "anthropic/claude-sonnet-5-5",
+    OpenAIServer: "openai/gpt-4.1",
+    ResponsesServer: "openai/gpt-5.4",
+    GoogleServer: "google/gemini-3.8-flash",
+}
 READ = ToolSpec(name="read", description="Read a file.", parameters={"type": "object", "properties": {"path": {"type": "string"}}})
 
 
@@ -92,10 +105,26 @@ class Rig:
         return self.registry(config, limits=limits)
 
     def openai(
-        self, server: OpenAIServer, *models: ModelOverride, limits: StreamLimits | None = None, key: str | None = None
+        self, server: OpenAIServer | ResponsesServer, *models: ModelOverride, limits: StreamLimits | None = None, key: str | None = None
     ) -> ModelRegistry:
         config = ProviderConfig(name="openai", kind="openai", api_key=key or server.api_key, base_url=f"{server.url}/v1", models=models)
         return self.registry(config, limits=limits)
+
+    def google(
+        self, server: GoogleServer, *models: ModelOverride, limits: StreamLimits | None = None, key: str | None = None
+    ) -> ModelRegistry:
+        config = ProviderConfig(name="google", kind="google", api_key=key or server.api_key, base_url=server.url, models=models)
+        return self.registry(config, limits=limits)
+
+    def connect(self, server: ModelServer, limits: StreamLimits | None = None) -> tuple[ModelRegistry, str]:
+        """A registry that knows the server, and a model of it."""
+        reference = _REFERENCES[type(server)]
+        if isinstance(server, AnthropicServer):
+            return self.anthropic(server, limits=limits), reference
+        if isinstance(server, GoogleServer):
+            return self.google(server, limits=limits), reference
+        assert isinstance(server, (OpenAIServer, ResponsesServer))
+        return self.openai(server, limits=limits), reference
 
     async def close(self) -> None:
         for registry in self._registries:
@@ -146,3 +175,15 @@ def tool_call(id: str, name: str = "bash", **arguments: Any) -> ToolCall:
 def result(id: str, text: str = "ok", *, is_error: bool = False, blocks: list[UserBlock] | None = None) -> ToolResultMessage:
     content: list[UserBlock] = blocks if blocks is not None else [TextBlock(text=text)]
     return ToolResultMessage(tool_call_id=id, tool_name="bash", content=content, is_error=is_error, timestamp=0)
+
+
+def legalise(messages: Sequence[Message], target: Target) -> list[Legal]:
+    """What a transcript hands to be written for the target."""
+    told: list[Legal] = []
+
+    def write(part: list[Legal], last: bool) -> bytes:
+        told.extend(part)
+        return b"-"
+
+    Transcript(target, write).pieces(messages)
+    return told

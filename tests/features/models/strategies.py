@@ -66,6 +66,7 @@ TARGETS = st.builds(
     model=st.just(OWN[2]),
     images=st.booleans(),
     thinking=st.booleans(),
+    unsigned_thinking=st.booleans(),
     time_zone=st.sampled_from(["UTC", "Europe/Vienna", "Nowhere/Town"]),
     id_limit=st.just(40),
 )

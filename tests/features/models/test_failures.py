@@ -11,27 +11,23 @@ import pytest
 from features.contracts.messages import TextBlock, ToolCall
 from features.contracts.models import ModelRequest
 from features.contracts.stream import FailureKind, TextDelta
-from features.models import ModelRegistry, ProviderConfig
+from features.models import ProviderConfig
 from features.models.failures import is_overflow, kind_of
 from features.models.sse import StreamLimits
-from tests.features.models.rig import BASH, IMAGE, Rig, assistant, call, tool_call, user
+from tests.features.models.rig import BASH, IMAGE, SERVERS, Kind, Rig, assistant, call, tool_call, user
 from tests.servers.anthropic import AnthropicServer
+from tests.servers.google import GoogleServer
 from tests.servers.openai import OpenAIServer
-from tests.servers.script import Call, Failure, ModelServer, Reply, Step
+from tests.servers.responses import ResponsesServer
+from tests.servers.script import Call, Failure, Reply, Step
 
-ANTHROPIC, OPENAI = "anthropic/claude-sonnet-5-5", "openai/gpt-5.4"
-Kind = type[AnthropicServer] | type[OpenAIServer]
-both = pytest.mark.parametrize("kind", [AnthropicServer, OpenAIServer])
-
-
-def connect(rig: Rig, server: ModelServer, limits: StreamLimits | None = None) -> tuple[ModelRegistry, str]:
-    if isinstance(server, AnthropicServer):
-        return rig.anthropic(server, limits=limits), ANTHROPIC
-    assert isinstance(server, OpenAIServer)
-    return rig.openai(server, limits=limits), OPENAI
+ANTHROPIC, OPENAI = "anthropic/claude-sonnet-5-5", "openai/gpt-4.1"
+every = pytest.mark.parametrize("kind", SERVERS)
+streaming_calls = pytest.mark.parametrize("kind", [AnthropicServer, OpenAIServer, ResponsesServer])
+"""The services that send a call's arguments in pieces; the others send them whole or not at all."""
 
 
-@both
+@every
 @pytest.mark.parametrize(
     ("failure", "expected"),
     [
@@ -55,7 +51,7 @@ def connect(rig: Rig, server: ModelServer, limits: StreamLimits | None = None) -
 async def test_an_error_status_becomes_a_failure_of_its_kind(rig: Rig, kind: Kind, failure: Failure, expected: FailureKind) -> None:
     """The loop decides by the kind: retry, compact, or tell the person; and the SDK must not retry in secret."""
     async with kind([failure]) as server:
-        registry, reference = connect(rig, server)
+        registry, reference = rig.connect(server)
         outcome = await call(registry, reference)
 
     assert outcome.failed.kind == expected
@@ -65,7 +61,7 @@ async def test_an_error_status_becomes_a_failure_of_its_kind(rig: Rig, kind: Kin
     assert len(server.requests) == 1
 
 
-@both
+@every
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
@@ -83,29 +79,29 @@ async def test_the_wait_that_the_service_asks_for_is_handed_on(
 ) -> None:
     """Uncapped and in seconds; the loop caps it."""
     async with kind([Failure(status=429, type="rate_limit_error", message="slow down", headers=headers)]) as server:
-        registry, reference = connect(rig, server)
+        registry, reference = rig.connect(server)
         outcome = await call(registry, reference)
 
     assert outcome.failed.retry_after_s == seconds
 
 
-@both
+@every
 async def test_a_wait_given_as_a_date_is_counted_from_now(rig: Rig, kind: Kind) -> None:
     """The header may hold an HTTP date."""
     at = format_datetime(rig.clock.now() + timedelta(seconds=12), usegmt=True)
     async with kind([Failure(status=429, type="rate_limit_error", message="slow down", headers={"retry-after": at})]) as server:
-        registry, reference = connect(rig, server)
+        registry, reference = rig.connect(server)
         outcome = await call(registry, reference)
 
     assert outcome.failed.retry_after_s == 12.0
 
 
-@both
+@every
 @pytest.mark.parametrize("fault", ["half", "no_end"])
 async def test_an_answer_without_its_end_is_a_network_failure_with_what_came(rig: Rig, kind: Kind, fault: str) -> None:
     """The SDKs report a clean end without the terminal event as success, which would pass half an answer for a whole one."""
     async with kind([Reply(text="the first half", fault=fault)]) as server:  # type: ignore[arg-type]
-        registry, reference = connect(rig, server)
+        registry, reference = rig.connect(server)
         outcome = await call(registry, reference)
 
     assert outcome.failed.kind == "network"
@@ -113,13 +109,13 @@ async def test_an_answer_without_its_end_is_a_network_failure_with_what_came(rig
     assert outcome.failed.message.stop_reason == "error"
 
 
-@both
+@streaming_calls
 @pytest.mark.parametrize("fault", ["half", "no_end"])
 async def test_a_tool_call_cut_in_the_middle_never_looks_whole(rig: Rig, kind: Kind, fault: str) -> None:
     """Half of an argument object must not be repaired into a call."""
     reply = Reply(calls=(Call(name="bash", arguments='{"command": "rm -rf /tmp/x'),), fault=fault)  # type: ignore[arg-type]
     async with kind([reply]) as server:
-        registry, reference = connect(rig, server)
+        registry, reference = rig.connect(server)
         outcome = await call(registry, reference, tools=[BASH])
 
     (block,) = outcome.failed.message.content
@@ -128,7 +124,7 @@ async def test_a_tool_call_cut_in_the_middle_never_looks_whole(rig: Rig, kind: K
     assert block.invalid_arguments == '{"command": "rm -rf /tmp/x'
 
 
-@both
+@every
 @pytest.mark.parametrize(
     ("error_type", "expected"),
     [("overloaded_error", "overloaded"), ("rate_limit_error", "rate_limit"), ("api_error", "server"), ("server_error", "server")],
@@ -136,18 +132,18 @@ async def test_a_tool_call_cut_in_the_middle_never_looks_whole(rig: Rig, kind: K
 async def test_an_error_event_in_mid_stream_keeps_the_partial_answer(rig: Rig, kind: Kind, error_type: str, expected: str) -> None:
     """The status was 200 long before; the SDK's error says 200 too."""
     async with kind([Reply(text="so far", fault="error", error_type=error_type)]) as server:
-        registry, reference = connect(rig, server)
+        registry, reference = rig.connect(server)
         outcome = await call(registry, reference)
 
     assert outcome.failed.kind == expected
     assert outcome.failed.message.content == [TextBlock(text="so far")]
 
 
-@both
+@streaming_calls
 async def test_invalid_tool_json_is_kept_as_it_came(rig: Rig, kind: Kind) -> None:
     """The model is told what it wrote; nothing runs."""
     async with kind([Reply(calls=(Call(name="bash", arguments='{"command": ls}'), Call(name="bash", arguments="[1]")))]) as server:
-        registry, reference = connect(rig, server)
+        registry, reference = rig.connect(server)
         outcome = await call(registry, reference, tools=[BASH])
 
     first, second = outcome.done.content
@@ -158,11 +154,11 @@ async def test_invalid_tool_json_is_kept_as_it_came(rig: Rig, kind: Kind) -> Non
     assert outcome.done.stop_reason == "toolUse"
 
 
-@both
+@every
 async def test_an_empty_message_is_a_whole_answer_without_content(rig: Rig, kind: Kind) -> None:
     """What to do about silence is the loop's affair."""
     async with kind([Reply()]) as server:
-        registry, reference = connect(rig, server)
+        registry, reference = rig.connect(server)
         outcome = await call(registry, reference)
 
     assert outcome.done.content == []
@@ -176,30 +172,32 @@ async def test_a_refusal_is_a_failure_with_the_reason(rig: Rig) -> None:
     assert outcome.failed.kind == "refused"
     assert "This looks dangerous." in outcome.error
 
-    async with OpenAIServer([Reply(refusal="I can't help with that."), Reply(text="x", stop="content_filter")]) as openai:
-        registry = rig.openai(openai)
-        spoken = await call(registry, OPENAI)
-        filtered = await call(registry, OPENAI)
-    assert (spoken.failed.kind, filtered.failed.kind) == ("refused", "refused")
-    assert "I can't help with that." in spoken.error
+    spoken = Reply(refusal="I can't help with that.")
+    for kind, stop in ((OpenAIServer, "content_filter"), (ResponsesServer, "content_filter"), (GoogleServer, "SAFETY")):
+        async with kind([spoken, Reply(text="x", stop=stop)]) as server:
+            registry, reference = rig.connect(server)
+            first, filtered = await call(registry, reference), await call(registry, reference)
+        assert (first.failed.kind, filtered.failed.kind) == ("refused", "refused")
+        assert "I can't help with that." in first.error
 
 
-@both
+@every
 async def test_the_output_limit_is_a_length_stop_and_never_tool_use(rig: Rig, kind: Kind) -> None:
     """A call of such a message may be cut and must not run."""
-    stop = "max_tokens" if kind is AnthropicServer else "length"
-    async with kind([Reply(text="a", calls=(Call(name="bash", arguments='{"command": "l'),), stop=stop)]) as server:
-        registry, reference = connect(rig, server)
+    stops = {AnthropicServer: "max_tokens", OpenAIServer: "length", ResponsesServer: "max_output_tokens", GoogleServer: "MAX_TOKENS"}
+    arguments = '{"command": "l' if kind is not GoogleServer else "{}"
+    async with kind([Reply(text="a", calls=(Call(name="bash", arguments=arguments),), stop=stops[kind])]) as server:
+        registry, reference = rig.connect(server)
         outcome = await call(registry, reference, tools=[BASH])
 
     assert outcome.done.stop_reason == "length"
 
 
-@both
+@every
 async def test_a_silent_stream_is_given_up(rig: Rig, kind: Kind) -> None:
     """A connection can stay open for ever without a word."""
     async with kind([Reply(text="wait for it", fault="stall")]) as server:
-        registry, reference = connect(rig, server, StreamLimits(idle_s=0.2))
+        registry, reference = rig.connect(server, StreamLimits(idle_s=0.2))
         outcome = await asyncio.wait_for(call(registry, reference), 10)
 
         assert outcome.failed.kind == "network"
@@ -208,33 +206,33 @@ async def test_a_silent_stream_is_given_up(rig: Rig, kind: Kind) -> None:
         await asyncio.wait_for(server.gone.wait(), 5)
 
 
-@both
+@every
 async def test_a_service_that_never_answers_is_given_up(rig: Rig, kind: Kind) -> None:
     """Before the first byte the wait is another, longer one."""
     async with kind([Reply(text="late", delay_s=30)]) as server:
-        registry, reference = connect(rig, server, StreamLimits(first_event_s=0.2))
+        registry, reference = rig.connect(server, StreamLimits(first_event_s=0.2))
         outcome = await asyncio.wait_for(call(registry, reference), 10)
 
     assert outcome.failed.kind == "network"
 
 
-@both
+@every
 async def test_a_service_that_is_not_there_is_a_network_failure(rig: Rig, kind: Kind) -> None:
     """Worth a retry."""
     async with kind() as server:
-        registry, reference = connect(rig, server)
+        registry, reference = rig.connect(server)
     outcome = await call(registry, reference)
 
     assert outcome.failed.kind == "network"
     assert "ConnectError" in outcome.error
 
 
-@both
+@every
 @pytest.mark.parametrize("how", ["cancel", "close"])
 async def test_giving_up_ends_the_request_at_once(rig: Rig, kind: Kind, how: str) -> None:
     """``/stop`` must stop the meter too."""
     async with kind([Reply(text="an answer that does not end", fault="stall"), Reply(text="next")]) as server:
-        registry, reference = connect(rig, server)
+        registry, reference = rig.connect(server)
         heard = asyncio.Event()
 
         async def listen() -> None:
@@ -260,7 +258,7 @@ async def test_giving_up_ends_the_request_at_once(rig: Rig, kind: Kind, how: str
         assert (await call(registry, reference)).text == "next"  # the slot and the client are free again
 
 
-@pytest.mark.parametrize("kind", ["anthropic", "openai"])
+@pytest.mark.parametrize("kind", ["anthropic", "openai", "google"])
 async def test_a_missing_key_names_the_setting(rig: Rig, kind: str) -> None:
     """Nothing is sent, and nothing is read from the environment behind the configuration's back."""
     registry = rig.registry(ProviderConfig(name="mine", kind=kind, base_url="http://127.0.0.1:9"))
@@ -280,24 +278,24 @@ async def test_a_page_instead_of_a_stream_points_at_the_address(rig: Rig) -> Non
     assert "providers.openai.base_url" in outcome.error
 
 
-@both
+@every
 async def test_garbage_in_the_stream_is_a_failure_of_the_service(rig: Rig, kind: Kind) -> None:
     """Not an exception."""
     body = "data: {broken\n\n"
     async with kind([Failure(status=200, body=body, headers={"content-type": "text/event-stream"})]) as server:
-        registry, reference = connect(rig, server)
+        registry, reference = rig.connect(server)
         outcome = await call(registry, reference)
 
     assert outcome.failed.kind == "server"
 
 
-@both
+@every
 async def test_an_image_that_the_service_cannot_take_is_left_out_from_then_on(rig: Rig, kind: Kind) -> None:
     """Otherwise one bad picture would fail every later call of its session."""
     refusal = Failure(status=400, type="invalid_request_error", message="messages.0.content.1: Could not process image")
     script: list[Step] = [refusal, Reply(text="no picture"), Reply(text="still none")]
     async with kind(script) as server:
-        registry, reference = connect(rig, server)
+        registry, reference = rig.connect(server)
         first = await call(registry, reference, [user([TextBlock(text="look"), IMAGE])], session_id="s")
         second = await call(registry, reference, [user([TextBlock(text="look"), IMAGE]), user("again")], session_id="s")
 
@@ -306,21 +304,25 @@ async def test_an_image_that_the_service_cannot_take_is_left_out_from_then_on(ri
         assert IMAGE.data not in str(server.requests[2].body)
 
 
-@both
+@every
 async def test_an_image_is_left_out_only_once_per_call(rig: Rig, kind: Kind) -> None:
     """A service that always complains must not be asked for ever."""
     refusal = Failure(status=400, type="invalid_request_error", message="Could not process image")
     async with kind([refusal, refusal]) as server:
-        registry, reference = connect(rig, server)
+        registry, reference = rig.connect(server)
         outcome = await call(registry, reference, [user([TextBlock(text="look"), IMAGE])])
 
     assert outcome.failed.kind == "invalid"
 
 
-@pytest.mark.parametrize("kind", ["anthropic", "openai"])
-async def test_a_package_that_is_not_installed_names_the_extra(rig: Rig, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("kind", "module"), [("anthropic", "anthropic"), ("openai", "openai"), ("google", "google.genai"), ("claude-code", "claude_agent_sdk")]
+)
+async def test_a_package_that_is_not_installed_names_the_extra(rig: Rig, kind: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each SDK is an extra of its own."""
-    monkeypatch.setitem(sys.modules, kind, None)  # Python's own way to say that there is no such module
+    monkeypatch.setitem(sys.modules, module, None)  # Python's own way to say that there is no such module
+    monkeypatch.delitem(sys.modules, "features.models.claude_code_process", raising=False)  # it may stand on the SDK already
+    monkeypatch.delattr("features.models.claude_code_process", raising=False)
     outcome = await call(rig.registry(ProviderConfig(name="mine", kind=kind, api_key="k")), "mine/some-model")
 
     assert outcome.failed.kind == "invalid"

@@ -10,7 +10,7 @@ from features.contracts.models import ToolSpec
 from features.models import ModelRegistry
 from tests.features.models.rig import Outcome, Rig, call, user
 
-NAMES = ("bash", "read", "write", "edit", "send", "schedule", "calendar")
+NAMES = ("bash", "read", "write", "edit", "send", "memory", "schedule", "calendar")
 TOOLS = [ToolSpec(name=name, description=name, parameters={"type": "object"}) for name in NAMES]
 
 
@@ -52,8 +52,9 @@ def _result(message: AssistantMessage, text: str, *, is_error: bool) -> ToolResu
         ("write a.txt: hello there", "write", {"path": "a.txt", "content": "hello there\n"}),
         ("write a.txt:\nline 1\nline 2\n", "write", {"path": "a.txt", "content": "line 1\nline 2\n"}),
         ("send me a.txt", "send", {"path": "a.txt"}),
-        ("remember that I like tea", "read", {"path": "MEMORY.md"}),
-        ("what do you remember?", "read", {"path": "MEMORY.md"}),
+        ("remember that I like tea", "memory", {"action": "add", "text": "I like tea"}),
+        ("Remember  two\n words", "memory", {"action": "add", "text": "two words"}),
+        ("what do you remember?", "memory", {"action": "read"}),
         (
             "remind me in 5 minutes to stand up",
             "schedule",
@@ -124,10 +125,10 @@ async def test_to_anything_else_it_says_what_it_is(offline: ModelRegistry, text:
     ("text", "lacking"),
     [
         ("run: ls", "no tool that runs commands"),
-        ("remind me in 5 minutes to eat", "no scheduler on this host"),
+        ("remind me in 5 minutes to eat", "no scheduler here"),
         ("what is on today", "no calendar on this host"),
         ("send me a.txt", "no way to send files"),
-        ("remember x", "no tool that reads and writes files"),
+        ("remember x", "no memory on this host"),
     ],
 )
 async def test_what_the_host_lacks_is_said(offline: ModelRegistry, text: str, lacking: str) -> None:
@@ -161,32 +162,10 @@ async def test_a_long_result_is_cut(offline: ModelRegistry) -> None:
     assert "7000 characters more" in outcome.text
 
 
-@pytest.mark.parametrize(
-    ("content", "is_error", "tool", "arguments"),
-    [
-        ("# Memory\n\n- old\n", False, "edit", {"path": "MEMORY.md", "oldText": "- old", "newText": "- old\n- I like tea"}),
-        ("- a\n- b\n- b\n", False, "edit", {"path": "MEMORY.md", "oldText": "- b\n- b", "newText": "- b\n- b\n- I like tea"}),
-        ("  \n", False, "write", {"path": "MEMORY.md", "content": "# Memory\n\n- I like tea\n"}),
-        ("no such file", True, "write", {"path": "MEMORY.md", "content": "# Memory\n\n- I like tea\n"}),
-    ],
-)
-async def test_remembering_adds_to_the_file_and_keeps_the_rest(
-    offline: ModelRegistry, content: str, is_error: bool, tool: str, arguments: dict[str, str]
-) -> None:
-    """An edit at a place that stands only once; the whole file is written only where there was nothing."""
-    outcome = await go_on(offline, "remember that I like tea", (content, is_error))
-
-    (block,) = outcome.done.content
-    assert isinstance(block, ToolCall)
-    assert (block.name, block.arguments) == (tool, arguments)
-    assert (await go_on(offline, "remember that I like tea", (content, is_error), ("done", False))).text == "Noted: I like tea"
-
-
-async def test_a_memory_that_was_not_shown_whole_is_not_touched(offline: ModelRegistry) -> None:
-    """Its end is not known."""
-    outcome = await go_on(offline, "remember x", ("- a\n\n[Showing lines 1-2000 of 9000. Use offset=2001 to continue]", False))
-
-    assert "too long" in outcome.text
+async def test_what_was_noted_is_said(offline: ModelRegistry) -> None:
+    """And a memory that is full says so in its own words."""
+    assert (await go_on(offline, "remember that I like tea", ("Noted.", False))).text == "Noted: I like tea"
+    assert "at most 16384" in (await go_on(offline, "remember x", ("at most 16384", True))).text
 
 
 @pytest.mark.parametrize("text", ["remind me every day at 25:00 to sleep", "add X today at 10:99"])

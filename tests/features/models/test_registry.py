@@ -101,13 +101,6 @@ async def test_a_provider_is_made_once_and_an_unknown_one_not_at_all(rig: Rig) -
         registry.provider("nowhere")
 
 
-@pytest.mark.parametrize("kind", ["google", "claude-code", "local"])
-def test_a_kind_of_a_later_version_says_so(kind: str) -> None:
-    """With the kinds that can be used instead."""
-    with pytest.raises(OperatorMustAct, match=r"cannot serve yet.*anthropic, openai, openai-compatible, offline"):
-        ProviderConfig(name="x", kind=kind)
-
-
 @pytest.mark.parametrize(
     ("fields", "key"),
     [
@@ -154,7 +147,8 @@ def test_the_slice_is_light_to_import() -> None:
     code = (
         "import sys, features.models as m; r = m.ModelRegistry([], clock=None, ids=None, max_concurrency=1); r.models(); "
         "r.provider('offline');"
-        "print([n for n in ('anthropic', 'openai', 'httpx2', 'pydantic', 'genai_prices') if n in sys.modules])"
+        "heavy = ('anthropic', 'openai', 'google.genai', 'claude_agent_sdk', 'mcp', 'xllamacpp', 'httpx2', 'pydantic', 'genai_prices');"
+        "print([n for n in heavy if n in sys.modules])"
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 

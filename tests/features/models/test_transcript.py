@@ -6,18 +6,30 @@ from hypothesis import strategies as st
 
 from features.contracts.messages import Message
 from features.contracts.testing import FakeClock
-from features.models import anthropic_wire, openai_wire
-from features.models.normalise import Target, normalise
+from features.models import anthropic_wire, google_wire, openai_wire, responses_wire
+from features.models.normalise import Legal, Target, finish, normalise_part
 from features.models.transcript import Transcript, TranscriptCache, WireEncoder
 from tests.features.models.rig import assistant, result, tool_call, user
 from tests.features.models.strategies import TARGETS, TRANSCRIPTS
 
 TARGET = Target(provider="anthropic", api="anthropic-messages", model="m", images=True, thinking=True)
-ENCODERS = st.sampled_from([anthropic_wire.encode_messages, openai_wire.encode_messages])
+WRITERS: list[WireEncoder] = [
+    anthropic_wire.encode_messages,
+    openai_wire.encode_messages,
+    responses_wire.encode_messages,
+    google_wire.encode_messages,
+    google_wire.nested_images,
+]
+ENCODERS = st.sampled_from(WRITERS)
 
 
 U, V, A, B = user("u"), user("v"), assistant("a"), assistant("b")
 CALL, RESULT = assistant(tool_call("c")), result("c")
+
+
+def afresh(messages: list[Message], target: Target) -> list[Legal]:
+    """The whole transcript in one go, without anything kept."""
+    return finish(normalise_part(messages, target, {}))
 
 
 def conversation(turns: int) -> list[Message]:
@@ -46,7 +58,7 @@ def test_what_is_sent_is_the_same_with_and_without_a_memory(
             messages = [*messages[:index], *messages[index + 1 :]]
         part = messages[:length]
 
-        assert b"".join(transcript.pieces(part)) == encode(normalise(part, target), True)
+        assert b"".join(transcript.pieces(part)) == encode(afresh(part, target), True)
 
 
 @settings(max_examples=200, deadline=None)
@@ -57,7 +69,7 @@ def test_a_session_may_grow_step_by_step_and_go_back(messages: list[Message], ta
     for end in [*range(len(messages) + 1), *ends]:
         part = messages[:end]
 
-        assert b"".join(transcript.pieces(part)) == encode(normalise(part, target), True)
+        assert b"".join(transcript.pieces(part)) == encode(afresh(part, target), True)
 
 
 @pytest.mark.parametrize(
@@ -70,12 +82,12 @@ def test_a_session_may_grow_step_by_step_and_go_back(messages: list[Message], ta
         [[U, A, U, B], [V, A, U, B]],
     ],
 )
-@pytest.mark.parametrize("encode", [anthropic_wire.encode_messages, openai_wire.encode_messages])
+@pytest.mark.parametrize("encode", WRITERS)
 def test_a_kept_part_never_meets_what_it_would_have_to_join(steps: list[list[Message]], encode: WireEncoder) -> None:
     """What is kept ends before an answer that stays, so that nothing behind it can change it."""
     transcript = Transcript(TARGET, encode)
     for part in steps:
-        assert b"".join(transcript.pieces(part)) == encode(normalise(part, TARGET), True)
+        assert b"".join(transcript.pieces(part)) == encode(afresh(part, TARGET), True)
 
 
 def test_a_growing_session_is_converted_once() -> None:
@@ -136,5 +148,5 @@ def test_another_model_starts_afresh() -> None:
     messages = [*conversation(3), user("now")]
     cache.pieces("s", TARGET, messages)
 
-    assert b"".join(cache.pieces("s", other, messages)) == anthropic_wire.encode_messages(normalise(messages, other), True)
+    assert b"".join(cache.pieces("s", other, messages)) == anthropic_wire.encode_messages(afresh(messages, other), True)
     assert len(cache) == 1

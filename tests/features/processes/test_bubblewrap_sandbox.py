@@ -1,6 +1,8 @@
 """What a sandboxed process cannot do; each against real bubblewrap."""
 
 import shutil
+import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,8 @@ def data(tmp_path: Path) -> Path:
     (tmp_path / "data" / "state.db").write_text("everything\n")
     (tmp_path / "pumice.toml").write_text("key\n")
     (tmp_path / "extra").mkdir()
+    (tmp_path / "data" / "skills").mkdir()
+    (tmp_path / "data" / "skills" / "run.sh").write_text("echo a skill\n")
     return tmp_path / "data"
 
 
@@ -43,7 +47,9 @@ class Shell:
 
 @pytest.fixture
 async def shell(data: Path) -> Shell:
-    sandbox = BubblewrapSandbox(hidden=[data, data.parent / "pumice.toml"], writable=[data.parent / "extra"], network=False)
+    sandbox = BubblewrapSandbox(
+        hidden=[data, data.parent / "pumice.toml"], writable=[data.parent / "extra"], readable=[data / "skills"], network=False
+    )
     assert await sandbox.problem() is None
     return Shell(data, sandbox)
 
@@ -73,11 +79,62 @@ async def test_the_system_and_the_hosts_own_folder_are_read_only(shell: Shell, t
 
 
 @needs_bubblewrap
+async def test_skills_of_the_host_can_be_run_and_not_changed(shell: Shell, data: Path) -> None:
+    """They stand in the hidden data directory, and every chat uses the same ones."""
+    assert await shell.run(f"bash {data}/skills/run.sh") == "a skill\n"
+    assert "Read-only file system" in await shell.run(f"echo x > {data}/skills/run.sh 2>&1 || touch {data}/skills/new 2>&1; true")
+    assert (data / "skills" / "run.sh").read_text() == "echo a skill\n"
+
+
+@needs_bubblewrap
 async def test_configured_roots_can_be_written(shell: Shell, data: Path) -> None:
     """``tools.roots`` are the agent's too."""
     await shell.run(f"echo x > {data.parent}/extra/made")
 
     assert (data.parent / "extra" / "made").read_text() == "x\n"
+
+
+@needs_bubblewrap
+async def test_a_root_that_holds_the_hosts_data_does_not_open_it(data: Path) -> None:
+    """What is hidden stays so, wherever it is; the rest of the root can be written."""
+    shell = Shell(data, BubblewrapSandbox(hidden=[data], writable=[data.parent], network=True))
+    assert await shell.run(f"cat {data}/state.db {data}/workspaces/b/note.txt 2>/dev/null; echo x > {data.parent}/extra/made") == ""
+    assert (data.parent / "extra" / "made").exists()
+    assert await shell.run("cat note.txt; echo x > made; ls") == "of a\nmade\nnote.txt\n"
+
+
+@needs_bubblewrap
+async def test_what_is_not_there_needs_no_hiding(data: Path) -> None:
+    """Doctor looks before the first start; a database has its side files only while it is open."""
+    sandbox = BubblewrapSandbox(hidden=[data, Path("/var/lib/nowhere/data"), data.parent / "gone.toml"], network=True)
+
+    assert await sandbox.problem() is None
+    assert await Shell(data, sandbox).run("cat note.txt") == "of a\n"
+
+
+@needs_bubblewrap
+async def test_a_socket_that_is_hidden_cannot_be_reached(data: Path) -> None:
+    """A read-only file system does not keep anybody from knocking at one."""
+    path = data.parent / "door"
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(path))
+        door.listen()
+        knock = (
+            f'{Path(sys.executable).resolve()} -c \'import socket; socket.socket(socket.AF_UNIX).connect("{path}"); print("open")\' 2>&1'
+        )
+        assert await Shell(data, BubblewrapSandbox(hidden=[data], writable=[data.parent], network=True)).run(knock) == "open\n"
+        assert "open\n" not in await Shell(data, BubblewrapSandbox(hidden=[data, path], writable=[data.parent], network=True)).run(knock)
+
+
+@needs_bubblewrap
+async def test_with_the_network_on_it_leads_out(data: Path) -> None:
+    """The default: an agent may fetch and install."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        knock = f"exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]} && echo open"
+        assert await Shell(data, BubblewrapSandbox(hidden=[data], network=True)).run(knock) == "open\n"
+        assert "open" not in await Shell(data, BubblewrapSandbox(hidden=[data], network=False)).run(knock)
 
 
 @needs_bubblewrap

@@ -46,6 +46,33 @@ async def test_everything_stands_in_order(tmp_path: Path) -> None:
     assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
 
 
+async def test_instructions_and_memory_of_the_host_stand_before_the_chats_own(tmp_path: Path) -> None:
+    """The nearer word comes later; what is not switched on is not there."""
+    chat, host = tmp_path / "chat", tmp_path / "host"
+    for folder in (chat, host):
+        folder.mkdir()
+        (folder / "AGENTS.md").write_text(f"Rules of the {folder.name}.")
+        (folder / "MEMORY.md").write_text(f"- noted in the {folder.name}\n")
+    text = await prompt(chat, host_instructions=host / "AGENTS.md", host_memory=host / "MEMORY.md", skills="<available_skills>")
+    parts = ["Rules of the host.", "Rules of the chat.", "# Skills\n\n<available_skills>", "noted in the host", "noted in the chat"]
+
+    assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
+    assert "of the host" not in await prompt(chat)
+    assert "# Skills" not in await prompt(chat)
+
+
+async def test_a_memory_that_is_too_long_says_so(tmp_path: Path) -> None:
+    """The beginning is shown, and the model knows that there is more."""
+    chat, host = tmp_path / "chat", tmp_path / "host"
+    for folder in (chat, host):
+        folder.mkdir()
+        (folder / "MEMORY.md").write_text("- x\n" * 5000)
+    text = await prompt(chat, host_memory=host / "MEMORY.md")
+
+    assert "[It has 20000 bytes; only its beginning stands here. Tell the person that it has to be shortened.]" in text
+    assert "[`MEMORY.md` has 20000 bytes; only its beginning stands here. Read the file for the rest.]" in text
+
+
 async def test_a_host_may_say_who_the_model_is(tmp_path: Path) -> None:
     """The rest follows all the same."""
     text = await prompt(tmp_path, builder=SystemPromptBuilder("You are Ada."))

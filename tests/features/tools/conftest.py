@@ -33,12 +33,12 @@ def sender() -> RecordingSender:
 
 @pytest.fixture
 def make_bench(workspace: Path, sender: RecordingSender) -> MakeBench:
-    def make(*, owner: bool = True, roots: tuple[Path, ...] = (), **options: object) -> ToolBench:
+    def make(*, owner: bool = True, roots: tuple[Path, ...] = (), readable: tuple[Path, ...] = (), **options: object) -> ToolBench:
         redactor = SecretRedactor()
         redactor.add("secret-value", name="a test secret")
         runner = ProcessRunner(ProcessSpawnPolicy(ProcessPolicyOptions(), redactor=redactor, environ=os.environ), redactor)
         registry = ToolRegistry.built_in(ToolOptions(processes=runner, send=sender, **options))  # type: ignore[arg-type]
-        return ToolBench(registry, workspace, owner=owner, roots=roots)
+        return ToolBench(registry, workspace, owner=owner, roots=roots, readable=readable)
 
     return make
 

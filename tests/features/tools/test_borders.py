@@ -124,6 +124,29 @@ async def test_roots_of_the_operator_are_reached(make_bench: MakeBench, outside:
     assert await bench.text("write", path=str(outside / "new.txt"), content="x") == f"Successfully wrote 1 bytes to {outside / 'new.txt'}"
 
 
+@pytest.mark.parametrize(("tool", "arguments"), [*FILE_READERS[:3], ("find", {"pattern": "*"}), ("ls", {})])
+async def test_what_belongs_to_the_host_can_be_read(make_bench: MakeBench, outside: Path, tool: str, arguments: dict[str, Any]) -> None:
+    """A skill of the host is read where it stands."""
+    bench = make_bench(readable=(outside,))
+    path = outside if tool in ("find", "ls") else outside / "private.txt"
+
+    assert not (await bench.run(tool, path=str(path), **arguments)).is_error
+
+
+@pytest.mark.parametrize(("tool", "arguments"), FILE_READERS[3:])
+async def test_what_belongs_to_the_host_cannot_be_written(
+    make_bench: MakeBench, outside: Path, workspace: Path, tool: str, arguments: dict[str, Any]
+) -> None:
+    """One chat would speak to all the others; not by a link in its own folder either."""
+    bench = make_bench(readable=(outside,))
+    (workspace / "link").symlink_to(outside)
+    for path in (str(outside / "private.txt"), "link/private.txt", str(outside / "new" / "file")):
+        with pytest.raises(ModelMustAct, match="can only be read here"):
+            await bench.run(tool, path=path, **arguments)
+    assert (outside / "private.txt").read_text() == "private\n"
+    assert not (outside / "new").exists()
+
+
 async def test_search_does_not_follow_links_out(bench: ToolBench, workspace: Path, outside: Path) -> None:
     """A walk opens folders by itself."""
     (workspace / "folder").symlink_to(outside)

@@ -5,7 +5,7 @@ from .conftest import MakeBench
 
 def test_all_built_in_tools_are_there_in_order(bench: ToolBench) -> None:
     """Order is part of the cached prompt."""
-    assert [spec.name for spec in bench.registry.specs()] == ["read", "write", "edit", "bash", "grep", "find", "ls", "send"]
+    assert [spec.name for spec in bench.registry.specs()] == ["read", "write", "edit", "bash", "grep", "find", "ls", "send", "web_fetch"]
     assert bench.registry.get("nothing") is None
 
 

@@ -1,0 +1,1 @@
+"""The examples for authors, as their users have them."""
