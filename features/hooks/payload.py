@@ -28,7 +28,8 @@ def plain(event: ExtensionEvent) -> dict[str, Any]:
         fields: dict[str, Any] = {"argv": spawn.argv, "cwd": spawn.cwd, "environment": sorted(spawn.environment)}
         fields["purpose"] = spawn.request.purpose
     else:
-        fields = vars(event)
+        public = [name.removeprefix("_") for name in vars(event)]  # a field may stand behind a property of its name
+        fields = {name: getattr(event, name) for name in public if hasattr(event, name)}
     read = _Plain().read(fields)
     assert isinstance(read, dict)
     return read
