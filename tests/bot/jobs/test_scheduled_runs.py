@@ -9,6 +9,7 @@ from typing import TypeVar
 import pytest
 
 from features.agent.testing import ScriptedProvider, Step, answers, call, fails, hangs
+from features.approvals import ApprovalOptions
 from features.contracts.chat import DeliveryRefused
 from features.contracts.database import Database, Transaction
 from features.contracts.errors import OperatorMustAct
@@ -245,9 +246,10 @@ async def test_a_run_that_had_not_begun_when_the_host_died_runs_then(tmp_path: P
 
 
 class Dying:
-    """A database of which the n-th write and all later ones never reach the disk."""
+    """A database of which, once ``armed``, the n-th write and all later ones never reach the disk."""
 
     def __init__(self, writes: int) -> None:
+        self.armed = False
         self.died = False
         self._left = writes
 
@@ -256,7 +258,7 @@ class Dying:
         return self
 
     async def write(self, work: Callable[[Transaction], T]) -> T:
-        self._left -= 1
+        self._left -= self.armed
         if self._left < 0:
             self.died = True
             raise OperatorMustAct("the host is dead")
@@ -266,13 +268,13 @@ class Dying:
         return await self._database.read(work)
 
 
-async def until_done(rig: Rig, job: Job) -> None:
+async def until_state(rig: Rig, job: Job, state: str) -> None:
     async with asyncio.timeout(20):
-        while (await rig.scheduler.book.get(job.id)).state != "done":  # noqa: ASYNC110 - the database sets no event
+        while (await rig.scheduler.book.get(job.id)).state != state:  # noqa: ASYNC110 - the database sets no event
             await asyncio.sleep(0.005)
 
 
-@pytest.mark.parametrize("writes", range(1, 9))  # the first one is made by every start
+@pytest.mark.parametrize("writes", range(8))
 async def test_wherever_the_host_dies_a_job_runs_at_most_once_and_is_never_forgotten(tmp_path: Path, writes: int) -> None:
     """Between any two commits of claim, prompt, answer and delivery: the chat reads the answer, or that the run was cut."""
     clock = FakeClock()
@@ -281,6 +283,7 @@ async def test_wherever_the_host_dies_a_job_runs_at_most_once_and_is_never_forgo
     first, again = ScriptedProvider(answers("Ordered.")), ScriptedProvider(answers("Ordered."))
     dying = Dying(writes)
     async with opened(tmp_path, first, clock=clock, wrap=dying.wrap) as rig:
+        dying.armed = True
         await clock.advance(60)
         for _ in range(200):
             await asyncio.sleep(0.002)
@@ -289,7 +292,7 @@ async def test_wherever_the_host_dies_a_job_runs_at_most_once_and_is_never_forgo
         await clock.advance(0)
         seen = [each.text for each in rig.chat().shown]
     async with opened(tmp_path, again, clock=clock) as rig:
-        await until_done(rig, job)
+        await until_state(rig, job, "done")
         await rig.idle()
         later = [(each.text, each.possible_duplicate) for each in rig.chat().shown]
 
@@ -307,10 +310,10 @@ async def test_a_chat_that_is_gone_parks_its_jobs_until_somebody_writes_there(tm
         rig.channel.before_send = [DeliveryRefused("the bot was blocked")]
         await rig.clock.advance(3600)
         await until_over(rig, job, "done", "refused")
+        await until_state(rig, job, "parked")
         await rig.clock.advance(5 * 3600)
 
-        parked = await rig.scheduler.book.get(job.id)
-        assert (parked.state, parked.reason) == ("parked", "the bot was blocked")
+        assert (await rig.scheduler.book.get(job.id)).reason == "the bot was blocked"
         assert len(rig.provider.requests) == 1
 
 
@@ -445,3 +448,38 @@ async def test_two_chats_keep_their_jobs_apart(tmp_path: Path) -> None:
         assert "no job '1'" in (await rig.chat("2").answer()).text
         rig.chat("2").says("/jobs")
         assert "secret" not in (await rig.chat("2").answer()).text
+
+
+async def test_a_watcher_needs_the_approval_that_its_command_would_need(tmp_path: Path) -> None:
+    """What the person reads and allows is the script itself; without an answer there is no job."""
+    provider = ScriptedProvider(
+        created("1", when="every hour", prompt="tell me", script="curl -s https://example.org/news"), answers("It is set."),
+        created("2", when="every hour", prompt="tell me", script="rm -rf ."), answers("Then not."),
+    )  # fmt: skip
+    async with opened(tmp_path, provider, approvals=ApprovalOptions(tools={"bash": "ask"})) as rig:
+        chat = rig.chat()
+        chat.says("watch the news")
+        await chat.until(lambda: bool(chat.shown and chat.shown[0].buttons))
+        assert "curl -s https://example.org/news" in chat.shown[0].text
+        assert await rig.scheduler.book.list() == []
+        chat.presses(chat.shown[0].buttons[0][0])
+        await chat.until(lambda: chat.shown[-1].text == "It is set.")
+        [job] = await rig.scheduler.book.list()
+        assert job.definition.script == "curl -s https://example.org/news"
+        chat.says("and clean up")
+        await chat.until(lambda: "rm -rf" in chat.shown[-1].text)
+        chat.says("no")
+        await chat.until(lambda: chat.shown[-1].text == "Then not.")
+
+        assert await rig.scheduler.book.list() == [job]
+
+
+async def test_a_job_that_nobody_attends_gets_no_approval(tmp_path: Path) -> None:
+    """There is nobody to ask in the middle of the night; the model reads that."""
+    provider = ScriptedProvider(answers(call("c", "work")), answers("I may not."))
+    async with opened(tmp_path, provider, approvals=ApprovalOptions(tools={"work": "ask"})) as rig:
+        await scheduled(rig, "in 1 minute work")
+        await rig.clock.advance(60)
+
+        assert (await rig.chat().answer()).text == "I may not."
+        assert rig.tool.calls == []
