@@ -58,6 +58,7 @@ class HostDesk:
         access: Access,
         uploads: UploadStore,
         commands: CommandRegistry[CommandContext],
+        skill_commands: Callable[[], Sequence[ChatCommand]],
         state: Callable[[], HostState],
         clock: Clock,
         ids: Callable[[], str],
@@ -74,6 +75,7 @@ class HostDesk:
         self._access = access
         self._uploads = uploads
         self._commands = commands
+        self._skill_commands = skill_commands
         self._state = state
         self._clock = clock
         self._ids = ids
@@ -85,7 +87,7 @@ class HostDesk:
         return address.channel in self._channels
 
     def commands(self) -> Sequence[ChatCommand]:
-        return self._commands.menu()
+        return [*self._commands.menu(), *self._skill_commands()]
 
     async def chats(self) -> Sequence[ChatRow]:
         return [
