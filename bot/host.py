@@ -67,7 +67,7 @@ from bot.settings import SettingsStore
 from channels.web import UploadStore
 from features.approvals import Approvals
 from features.commands import CommandRegistry
-from features.contracts.chat import Address, ChatChannel, InboundMessage, OutboundMessage, Person
+from features.contracts.chat import Address, ChatChannel, ChatCommand, InboundMessage, OutboundMessage, Person
 from features.contracts.clock import Clock
 from features.contracts.errors import OperatorMustAct, PumiceError, UserMustAct
 from features.contracts.jobs import JobOrigin, RunEnd
@@ -127,6 +127,7 @@ class Host:
         self._listening = Errands(log, ids)
         self._errands = Errands(log, ids)
         self._told: dict[Address, float] = {}
+        self._skill_commands: list[ChatCommand] = []
         for key, value in config.secrets:
             self.redactor.add(value, name=key)
 
@@ -283,7 +284,7 @@ class Host:
         self.desk = HostDesk(
             events=self.events, channels=self.channels, conversations=self.conversations, inbox=self.inbox, outbox=self.outbox,
             log=ChatLog(self.database), store=store, transfer=transfer, usage=self._usage, access=self._access, uploads=self._uploads,
-            commands=self.commands, scheduler=self.scheduler, webhooks=self._webhooks,
+            commands=self.commands, skill_commands=lambda: self._skill_commands, scheduler=self.scheduler, webhooks=self._webhooks,
             state=lambda: self._state, clock=clock, ids=ids,
         )  # fmt: skip
 
@@ -349,7 +350,8 @@ class Host:
             await self._clock.sleep(_CHANNEL_AGAIN_S)
 
     async def _announce_commands(self, channel: ChatChannel) -> None:
-        await channel.announce_commands([*self.commands.menu(), *await self._skills.menu()])
+        self._skill_commands = await self._skills.menu()
+        await channel.announce_commands([*self.commands.menu(), *self._skill_commands])
 
     def _check_models(self) -> None:
         models = self.config.models

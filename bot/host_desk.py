@@ -63,6 +63,7 @@ class HostDesk:
         commands: CommandRegistry[CommandContext],
         scheduler: JobScheduler,
         webhooks: Webhooks,
+        skill_commands: Callable[[], Sequence[ChatCommand]],
         state: Callable[[], HostState],
         clock: Clock,
         ids: Callable[[], str],
@@ -81,6 +82,7 @@ class HostDesk:
         self._commands = commands
         self._scheduler = scheduler
         self._webhooks = webhooks
+        self._skill_commands = skill_commands
         self._state = state
         self._clock = clock
         self._ids = ids
@@ -92,7 +94,7 @@ class HostDesk:
         return address.channel in self._channels
 
     def commands(self) -> Sequence[ChatCommand]:
-        return self._commands.menu()
+        return [*self._commands.menu(), *self._skill_commands()]
 
     async def chats(self) -> Sequence[ChatRow]:
         return [

@@ -231,16 +231,19 @@ class SessionMoves:
         return result
 
     async def _present(self) -> AgentSession | None:
-        """The session at work, opened if need be, because its extensions have a say; None where the address has none yet."""
-        if self._seat.current is None and await self._services.opener.store.current(str(self._address)) is None:
+        """The session at work, opened if need be, because its extensions have a say; None where the address has none yet.
+
+        One that cannot be opened has no say: it must not keep people in it.
+        """
+        try:
+            return await self._there()
+        except UserMustAct:
             return None
-        return await self._seat.get()
 
     async def _there(self) -> AgentSession:
-        session = await self._present()
-        if session is None:
+        if self._seat.current is None and await self._services.opener.store.current(str(self._address)) is None:
             raise UserMustAct("There is no session here yet. Just write something.")
-        return session
+        return await self._seat.get()
 
 
 def _entry(session: AgentSession, written: str) -> SessionEntry:

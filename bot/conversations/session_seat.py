@@ -18,7 +18,6 @@ from features.contracts.chat import Address, ChatSender, OutboundMessage
 from features.contracts.clock import Clock
 from features.contracts.errors import UserMustAct
 from features.contracts.events import SessionEvent
-from features.contracts.extension_events import SessionSwitched
 from features.contracts.extensions import ExtensionSpec
 from features.contracts.processes import ProcessRunner
 from features.contracts.sessions import SessionStore, SessionSummary
@@ -207,10 +206,7 @@ class SessionSeat:
 
     async def start_new(self, name: str) -> AgentSession:
         async with self._changing:
-            previous = self.current.id if self.current is not None else ""
-            session = await self._open(await self._opener.settings.get(self._address.place), new=True, name=name, began="new")
-        await session.extensions.dispatch(SessionSwitched("new", previous))
-        return session
+            return await self._open(await self._opener.settings.get(self._address.place), new=True, name=name, began="new")
 
     async def reload(self) -> None:
         """Open the session again, with the extensions as they are now."""
@@ -223,18 +219,17 @@ class SessionSeat:
         async with self._changing:
             summary = await self.find(written)
             settings = await self._opener.settings.get(self._address.place)
-            previous = self.current.id if self.current is not None else ""
             session = await self._open(settings, session_id=summary.id, began="resume")
             await self._opener.store.make_current(str(self._address), summary.id)
-        await session.extensions.dispatch(SessionSwitched("resume", previous))
-        return session
+            return session
 
     async def extensions(self) -> tuple[LoadedExtension, ...]:
-        """Those that the session has, after another look at the place's folder."""
+        """Those that the session has and how they fare in it, after another look at the place's folder."""
         if self._lease is not None and await self._opener.extensions.is_stale(self._address.place, self._lease):
             self._made_for = None
         session = await self._get(tell=False)
-        return tuple(_as_it_fares(each, session.extensions.states) for each in self._lease.all) if self._lease is not None else ()
+        states = session.extensions.states
+        return tuple(_as_it_fares(extension, states) for extension in (self._lease.all if self._lease is not None else ()))
 
     async def delete(self, session_id: str) -> None:
         """Delete a session that ``find`` found, for good."""
@@ -331,7 +326,7 @@ class SessionSeat:
 
 
 def _as_it_fares(extension: LoadedExtension, states: Mapping[str, str]) -> LoadedExtension:
-    """One that could be loaded may have failed in its session."""
+    """What was loaded well may have failed since: while it was activated in this session, or three times in a row."""
     state = states.get(extension.name, "active")
     if extension.state != "active" or state == "active":
         return extension

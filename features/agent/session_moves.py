@@ -14,6 +14,7 @@ from features.contracts.extension_events import (
     BeforeTree,
     ExtensionEvent,
     GateEvent,
+    ModelSelected,
     SessionForked,
     SessionSwitched,
     TreeMoved,
@@ -147,10 +148,13 @@ class SessionMoves:
                 place = entry_id
             if gate.label is not None and place is not None:
                 await self._manager.set_label(place, gate.label)
+            before = self._state.model, self._state.thinking
             self._follow_branch()
         finally:
             self.going_on = False
         await self.tell(TreeMoved(old, self._manager.leaf_id))
+        if before != (self._state.model, self._state.thinking):
+            await self.tell(ModelSelected(self._state.model, self._state.thinking, "restore"))
 
     async def _ask(self, gate: E, otherwise: str) -> E:
         await self.tell(gate)

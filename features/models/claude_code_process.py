@@ -18,6 +18,7 @@ from features.contracts.models import Model, ModelRequest, ThinkingLevel, ToolSp
 from features.models.anthropic_wire import thinking_fields
 from features.models.claude_code_transport import ClaudeTransport
 from features.models.claude_code_turn import TOOL_PREFIX, ClaudeTurn
+from features.models.failures import UpstreamFailure
 from features.models.texts import legal_text
 from features.models.wire import encode_json
 
@@ -62,10 +63,7 @@ class ClaudeProcess:
         )
         self._client = ClaudeSDKClient(options, transport=self._transport)
         self._messages: AsyncGenerator[Message, None] | None = None
-
-    @property
-    def alive(self) -> bool:
-        return self._transport.alive
+        self._heard: Message | None = None
 
     async def start(self) -> None:
         """Raises the SDK's errors, or OSError where the program cannot be started."""
@@ -86,15 +84,26 @@ class ClaudeProcess:
             if not future.done():
                 future.set_result(_mcp_result(result))
 
+    async def hear(self, patience_s: float) -> bool:
+        """Wait for the next message without taking it; False when there will be no more."""
+        self._heard = await self.next(patience_s)
+        return self._heard is not None
+
     async def next(self, patience_s: float) -> Message | None:
         """The next message; None when there will be no more.
 
         Raises:
-            TimeoutError: nothing came for that long.
+            UpstreamFailure: nothing came for that long.
         """
+        if self._heard is not None:
+            message, self._heard = self._heard, None
+            return message
         assert self._messages is not None
-        async with asyncio.timeout(patience_s):
-            return await anext(self._messages, None)
+        try:
+            async with asyncio.timeout(patience_s):
+                return await anext(self._messages, None)
+        except TimeoutError:
+            raise UpstreamFailure("network", f"claude said nothing for {patience_s:g} s") from None
 
     def kill(self) -> None:
         """End it now; ``close`` only cleans up behind it."""

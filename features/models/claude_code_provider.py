@@ -104,19 +104,24 @@ class ClaudeCodeProvider:
 
     async def _ready(self, model: Model, request: ModelRequest) -> "ClaudeProcess":
         """A process that has been told all of the request and is about to answer."""
+        sdk = await asyncio.to_thread(_modules)
         program = claude_program(self._config)
         if program is None:
             raise UpstreamFailure(
                 "invalid", f"there is no claude program; install Claude Code, or set providers.{self.name}.command to where it is"
             )
-        sdk = await asyncio.to_thread(_modules)
         launch = sdk.Launch.of(model, request)
         target = self._target(model, request)
-        process = self._take(request.session_id)
-        if process is not None:
-            if process.alive and process.launch == launch and await self._go_on(process, request, target):
-                return process
-            self._end(process)
+        held = self._take(request.session_id)
+        if held is not None:
+            goes_on = False
+            try:
+                goes_on = held.launch == launch and await self._go_on(held, request, target)
+            finally:
+                if not goes_on:
+                    self._end(held)
+            if goes_on:
+                return held
         while self._idle and len(self._idle) + self._working > self._most_live:
             self._evict()
         fresh: ClaudeProcess = sdk.ClaudeProcess(program, claude_environment(self._config, os.environ), launch)
@@ -137,30 +142,29 @@ class ClaudeCodeProvider:
         if answer is None or not isinstance(own, AssistantMessage) or own.content != answer.content:
             return False
         new = messages[known + 1 :]
-        if process.waits:
-            results = new_results(answer, new, target)
-            if results is None:
-                return False
-            process.give(results)
-        else:
-            words = new_words(new, target)
-            if words is None:
-                return False
-            await process.say(words)
+        results = new_results(answer, new, target) if process.waits else None
+        words = None if process.waits else new_words(new, target)
+        if results is None and words is None:
+            return False
         process.known = messages
-        return True
+        try:
+            if words is not None:
+                await process.say(words)
+            else:
+                process.give(results or {})
+            return await process.hear(self._services.limits.first_event_s)  # it may have died meanwhile, which nothing else would show
+        except Exception as error:
+            if not _of_the_sdk(error):
+                raise
+            return False
 
     async def _follow(self, process: "ClaudeProcess", turn: "ClaudeTurn") -> AsyncGenerator[BlockEvent, None]:
         limits = self._services.limits
-        patience = limits.first_event_s
         while not turn.ended:
-            try:
-                message = await process.next(patience)
-            except TimeoutError:
-                raise UpstreamFailure("network", f"claude said nothing for {patience:g} s") from None
+            patience = limits.idle_s if turn.speaking else limits.first_event_s
+            message = await process.next(patience)
             if message is None:
                 raise UpstreamFailure("network", "claude ended before the answer did")
-            patience = limits.idle_s
             for event in turn.take(message):
                 yield event
 
@@ -222,11 +226,15 @@ class ClaudeCodeProvider:
             return UpstreamFailure("invalid", f"the claude-agent-sdk package is not installed ({error}); install pumice[claude-code]")
         if isinstance(error, OSError):
             return UpstreamFailure("invalid", f"the claude program cannot be started: {error}")
-        if type(error).__module__.startswith("claude_agent_sdk"):
+        if _of_the_sdk(error):
             return UpstreamFailure("server", str(error))
         error_id = self._services.ids()
         log.error("model call broke", exc_info=error, extra={"facts": {"provider": self.name, "error_id": error_id}})
         return UpstreamFailure("unknown", f"unexpected {type(error).__name__} (error {error_id})")
+
+
+def _of_the_sdk(error: Exception) -> bool:
+    return type(error).__module__.startswith("claude_agent_sdk")
 
 
 def _modules() -> Any:

@@ -31,6 +31,7 @@ class ClaudeTurn:
 
     def __init__(self, partial: PartialMessage, price: Callable[[Usage], Usage]) -> None:
         self.ended = False
+        self.speaking = False
         self.stop: StopReason = "stop"
         self.answer = AnthropicAnswer(partial, price)
         self._partial = partial
@@ -55,10 +56,11 @@ class ClaudeTurn:
         block = event.get("content_block")
         if isinstance(block, dict) and block.get("type") == "tool_use":
             event = {**event, "content_block": {**block, "name": str(block.get("name", "")).removeprefix(TOOL_PREFIX)}}
+        self.speaking = True
         events = list(self.answer.feed(encode_json(event)))
         if self.answer.ended and not self._settled:
             closing, self.stop = self.answer.settle()
-            self._settled = True
+            self._settled, self.speaking = True, False
             self.ended = self.stop != "stop"
             events += closing
         return events

@@ -77,7 +77,7 @@ class SessionTransfer:
             else:
                 ids = [entry.id for entry in branch]
                 text = await asyncio.to_thread(html_page, title, header, tree.roots(), ids, tree.labels)
-        safe = _NAME_CHARS.sub("", name).strip()[:_LONGEST_NAME].strip().replace(" ", "-")
+        safe = "-".join(_NAME_CHARS.sub("", name)[:_LONGEST_NAME].split())
         return ExportedSession(name=f"{safe or 'session'}-{_NAME_CHARS.sub('', session_id)[-8:]}{_SUFFIXES[form]}", data=text.encode())
 
     async def check(self, session_id: str, *, repair: bool = True) -> CheckedSession:

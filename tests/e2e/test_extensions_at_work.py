@@ -4,18 +4,13 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 from pathlib import Path
-
-import pytest
 
 from bot.clock import SystemClock
 from bot.testing import LoopbackChannel, LoopbackChat
 from tests.e2e.rig import configured, running, with_anthropic
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.script import Call, Reply
-
-pytestmark = pytest.mark.skipif(find_spec("features.extensions.extension_runner") is None, reason="sessions cannot run extensions yet")
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "extensions"
 CONFIG = """
@@ -42,7 +37,7 @@ def extension(word: str, first: str = "pass") -> str:
 
 @asynccontextmanager
 async def chat_with(folder: Path, model: AnthropicServer, text: str) -> AsyncIterator[LoopbackChat]:
-    loop = LoopbackChannel("telegram", clock=SystemClock())
+    loop = LoopbackChannel("telegram", clock=SystemClock(), part_size=100_000)
     async with running(configured(folder, CONFIG + text + with_anthropic(model)), channels=[loop]):
         yield loop.chat("1")
 
@@ -87,6 +82,34 @@ async def test_the_permission_gate_holds_back_a_command_that_nobody_allows(tmp_p
     assert not (workspace(tmp_path) / "no").exists()
 
 
+async def test_the_permission_gate_lets_through_what_the_person_allows(tmp_path: Path) -> None:
+    """Asked in the chat, with buttons."""
+    call = Call(name="bash", arguments={"command": "touch yes; rm -f x"})
+    async with (
+        AnthropicServer([Reply(calls=[call]), Reply(text="Done it.")]) as model,
+        chat_with(tmp_path, model, example("permission_gate")) as chat,
+    ):
+        chat.says("tidy up")
+        await until(lambda: any(shown.buttons for shown in chat.shown))
+        (asked,) = [shown for shown in chat.shown if shown.buttons]
+        assert "touch yes; rm -f x" in asked.text
+        chat.presses(asked.buttons[0][0])
+        await until(lambda: any(shown.text == "Done it." for shown in chat.shown))
+    assert (workspace(tmp_path) / "yes").exists()
+
+
+async def test_the_todo_list_goes_back_with_the_branch(tmp_path: Path) -> None:
+    """Undoing the request undoes what it noted."""
+    add = [Reply(calls=[Call(name="todo", arguments={"action": "add", "text": text})]) for text in ("one", "two")]
+    script = [add[0], Reply(text="Noted one."), add[1], Reply(text="Noted two.")]
+    async with AnthropicServer(script) as model, chat_with(tmp_path, model, example("todo")) as chat:
+        assert await says(chat, "note one") == "Noted one."
+        assert await says(chat, "note two") == "Noted two."
+        assert await says(chat, "/todo") == "1. [ ] one\n2. [ ] two"
+        await says(chat, "/undo")
+        assert await says(chat, "/todo") == "1. [ ] one"
+
+
 async def test_the_todo_list_is_the_sessions_own_and_outlives_the_host(tmp_path: Path) -> None:
     """The model writes, the person reads; another session has another list, and going back brings it back."""
     script = [Reply(calls=[Call(name="todo", arguments={"action": "add", "text": "buy milk"})]), Reply(text="Noted.")]
@@ -128,16 +151,16 @@ async def test_the_parrot_can_be_chosen_and_answers(tmp_path: Path) -> None:
 
 async def test_the_custom_compaction_is_taken(tmp_path: Path) -> None:
     """The model is not asked for a summary, and reads the extension's."""
-    script = [Reply(text="Answer one."), Reply(text="Answer two."), Reply(text="Answer three.")]
+    script = [Reply(text="Answer one.\n" + "On and on. " * 2000), Reply(text="Answer two."), Reply(text="Answer three.")]
     small = "[compaction]\nkeep_recent_tokens = 1\n"
     async with (
         AnthropicServer(script) as model,
         chat_with(tmp_path, model, small + example("custom_compaction")) as chat,
     ):
-        await says(chat, "plan the trip to Rome")
+        await says(chat, "plan the trip to Rome " + "and think of everything that belongs to it " * 40)
         await says(chat, "and the way back")
         await says(chat, "/compact")
-        assert len(model.requests) == 2
+        assert len(model.requests) == 2, "no model was asked for the summary"
         assert await says(chat, "go on") == "Answer three."
         assert "The person said: plan the trip to Rome" in json.dumps(model.request)
 
@@ -191,3 +214,16 @@ async def test_a_hook_is_called_from_a_real_session(tmp_path: Path) -> None:
         await until((workspace(tmp_path) / "facts.txt").exists)
     assert (workspace(tmp_path) / "facts.txt").read_text() == "agent_settled telegram:1 success\n"
     assert json.loads((workspace(tmp_path) / "payload.json").read_text())["data"] == {"outcome": "success"}
+
+
+async def test_one_that_breaks_at_work_is_taken_out_and_shown_and_comes_back(tmp_path: Path) -> None:
+    """After three failures in a row; the chat goes on, and loading again is another chance."""
+    text = extension("one", first="api.on(AgentStarted, fail)")
+    text += "\nfrom features.contracts.extension_events import AgentStarted\n\nasync def fail(event):\n    raise RuntimeError('no luck')\n"
+    (tmp_path / "word.py").write_text(text)
+    script = [Reply(text=f"Answer {number}.") for number in range(3)]
+    async with AnthropicServer(script) as model, chat_with(tmp_path, model, "[extensions]\npaths = ['word.py']\n") as chat:
+        for number in range(3):
+            assert await says(chat, "go on") == f"Answer {number}."
+        assert "- `word` failed: its handler of agent\\_start failed 3 times in a row" in await says(chat, "/extensions")
+        assert "- `word` active" in await says(chat, "/reload")

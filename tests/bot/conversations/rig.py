@@ -65,6 +65,7 @@ class Rig:
     def __init__(self, database: AnyDatabase, folder: Path, provider: ScriptedProvider, clock: FakeClock, settings: dict[str, Any]) -> None:
         ids = _ids
         fallbacks, budget, compaction = settings.pop("fallbacks", ()), settings.pop("budget", 0.0), settings.pop("compaction", None)
+        built_in = settings.pop("extensions", ())
         approvals = settings.pop("approvals", None)
         self.clock = clock
         self.database: Any = database
@@ -133,7 +134,8 @@ class Rig:
                 memory=memory,
                 post=self.outbox.post,
                 extensions=self.extensions,
-                built_in=[self.approvals.extension(), self.scheduler.extension(self._origin)],
+                built_in=[self.approvals.extension(), self.scheduler.extension(self._origin), *built_in],
+                host_commands=[command.name for command in registry.menu()],
                 spending=lambda place, zone: PlaceSpending(usage, place, zone, clock=clock, budget_usd=budget),
             ),
             transfer=SessionTransfer(self.store, originals=folder / "damaged", clock=clock, ids=ids),

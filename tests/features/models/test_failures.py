@@ -321,6 +321,8 @@ async def test_an_image_is_left_out_only_once_per_call(rig: Rig, kind: Kind) -> 
 async def test_a_package_that_is_not_installed_names_the_extra(rig: Rig, kind: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each SDK is an extra of its own."""
     monkeypatch.setitem(sys.modules, module, None)  # Python's own way to say that there is no such module
+    monkeypatch.delitem(sys.modules, "features.models.claude_code_process", raising=False)  # it may stand on the SDK already
+    monkeypatch.delattr("features.models.claude_code_process", raising=False)
     outcome = await call(rig.registry(ProviderConfig(name="mine", kind=kind, api_key="k")), "mine/some-model")
 
     assert outcome.failed.kind == "invalid"
