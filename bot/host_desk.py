@@ -8,7 +8,6 @@ from typing import Literal
 import msgspec
 
 from bot.access import Access
-from bot.chat_commands import CommandContext
 from bot.conversations import Conversations
 from bot.delivery import Inbox, Outbox, StoredMessage
 from bot.delivery.chat_log import ChatLog, LoggedMessage, logged_delivery, logged_message
@@ -18,7 +17,6 @@ from bot.http.events import EventHub
 from bot.http.host_view import AccessMember, AccessOverview, ChatRow, HostHealth, PairingRequest, SessionDetail, Upload, UsageLine
 from bot.version import VERSION
 from channels.web import UploadStore
-from features.commands import CommandRegistry
 from features.contracts.chat import Address, Attachment, ChatChannel, ChatCommand, InboundMessage, OutboundFile, OutboundMessage, Person
 from features.contracts.clock import Clock
 from features.contracts.errors import UserMustAct
@@ -57,7 +55,7 @@ class HostDesk:
         usage: UsageLedger,
         access: Access,
         uploads: UploadStore,
-        commands: CommandRegistry[CommandContext],
+        commands: Callable[[], Sequence[ChatCommand]],
         state: Callable[[], HostState],
         clock: Clock,
         ids: Callable[[], str],
@@ -85,7 +83,7 @@ class HostDesk:
         return address.channel in self._channels
 
     def commands(self) -> Sequence[ChatCommand]:
-        return self._commands.menu()
+        return self._commands()
 
     async def chats(self) -> Sequence[ChatRow]:
         return [

@@ -1,6 +1,6 @@
 """What all conversations of a host share."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -13,7 +13,7 @@ from bot.delivery import Inbox, Outbox
 from bot.questions import Questions
 from bot.settings import SettingsStore
 from features.commands import CommandRegistry
-from features.contracts.chat import Address, ChatChannel, Person
+from features.contracts.chat import Address, ChatChannel, ChatCommand, Person
 from features.contracts.clock import Clock
 from features.contracts.events import SessionEvent
 from features.contracts.messages import AssistantMessage
@@ -29,7 +29,9 @@ __all__ = ["ConversationServices"]
 
 
 class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
-    """``context`` makes what a command is given; ``publish`` tells every session event to whoever watches."""
+    """``context`` makes what a command is given; ``publish`` tells every session event to whoever watches;
+    ``learn`` hears of commands that extensions bring.
+    """
 
     inbox: Inbox
     outbox: Outbox
@@ -46,6 +48,7 @@ class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
     publish: Callable[[Address, SessionEvent], None]
     clock: Clock
     ids: Callable[[], str]
+    learn: Callable[[Sequence[ChatCommand]], None] = lambda commands: None
 
     def spent(self, place: Address, zone: str, message: AssistantMessage) -> TransactionWork:
         """SQL that enters what a model call cost, on the day that it is in the place's zone."""
