@@ -49,10 +49,15 @@ from bot.host_parts import (
     make_sessions,
     make_tools,
     make_transcriber,
+    scheduler_options,
     webhooks_of,
 )
 from bot.http.auth import load_or_create_token
 from bot.http.events import EventHub
+from bot.jobs import JobDesk
+from bot.jobs.heartbeats import Heartbeats
+from bot.jobs.isolated_runs import IsolatedRuns
+from bot.jobs.webhooks import Webhooks
 from bot.lock import DataDirectoryLock
 from bot.migrations import all_migrations
 from bot.place_extensions import PlaceExtensions
@@ -63,12 +68,14 @@ from bot.settings import SettingsStore
 from channels.web import UploadStore
 from features.approvals import Approvals
 from features.commands import CommandRegistry
-from features.contracts.chat import Address, ChatChannel, InboundMessage, OutboundMessage, Person
+from features.contracts.chat import Address, ChatChannel, ChatCommand, InboundMessage, OutboundMessage, Person
 from features.contracts.clock import Clock
 from features.contracts.errors import OperatorMustAct, PumiceError, UserMustAct
+from features.contracts.jobs import JobOrigin, RunEnd
 from features.contracts.sessions import SessionStore
 from features.pins import Pins
 from features.processes import HostProcessHardening, SecretRedactor
+from features.scheduler import JobScheduler
 from features.sessions import DatabaseSessionStore, SessionTransfer
 from features.skills import SkillCatalog
 from features.storage import Database
@@ -121,6 +128,7 @@ class Host:
         self._listening = Errands(log, ids)
         self._errands = Errands(log, ids)
         self._told: dict[Address, float] = {}
+        self._skill_commands: list[ChatCommand] = []
         for key, value in config.secrets:
             self.redactor.add(value, name=key)
 
@@ -150,9 +158,10 @@ class Host:
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._state = "stopping"
         log.info("host stopping")
+        self.scheduler.leave()
         self.conversations.leave()
         await within(self._clock, _CHANNELS_MAY_END_S, self._listening.close())
-        await self.conversations.settle(_RUNS_MAY_END_S)
+        await asyncio.gather(self.conversations.settle(_RUNS_MAY_END_S), self.isolated.settle(_RUNS_MAY_END_S))
         if not await self.outbox.drain(_OUTBOX_MAY_EMPTY_S):
             log.info("some messages go out at the next start")
         await self._stack.aclose()
@@ -187,6 +196,7 @@ class Host:
         )  # fmt: skip
         self._compose_delivery(stack)
         await self._compose_extensions(stack)
+        self._compose_scheduler(stack)
         self._compose_conversations(stack)
         stack.push_async_callback(self._errands.close)
 
@@ -196,13 +206,35 @@ class Host:
         self.outbox = Outbox(
             self.database, self.channels, clock=clock, ids=ids, random=self._random,
             redact=self.redactor.redact, refused=self._delivery_refused,
-            delivered=lambda delivery: self.desk.delivered(delivery), changed=lambda delivery: self.desk.changed(delivery),
+            delivered=self._delivered, changed=self._changed,
         )  # fmt: skip
         stack.push_async_callback(self.outbox.close)
         self._questions = Questions(self.database, self.outbox, clock=clock, ids=ids)
         stack.push_async_callback(self._questions.close)
         self.inbox = Inbox(self.database, self._access, clock=clock, ids=ids, hand_over=self._hand_over, refused=self._say_refusal)
         stack.push_async_callback(self.inbox.close)
+
+    def _compose_scheduler(self, stack: AsyncExitStack) -> None:
+        config, clock, ids = self.config, self._clock, self._ids
+        jobs = JobDesk(
+            database=self.database, inbox=self.inbox, outbox=self.outbox, settings=self._settings, workspaces=self._workspaces,
+            access=self._access, channels=self.channels, conversations=lambda: self.conversations, isolated=lambda: self.isolated,
+        )  # fmt: skip
+        options = scheduler_options(config, sandboxed=self._sandbox is not None)
+        self.scheduler = JobScheduler(self.database, jobs, self._processes, options, clock=clock, ids=ids)
+        stack.push_async_callback(self.scheduler.close)
+        self._webhooks = Webhooks(config.webhooks, jobs, clock, ids)
+        self._heartbeats = Heartbeats(self.scheduler, config.heartbeat, ids)
+        stack.push_async_callback(self._heartbeats.close)
+        if "schedule" not in config.tools.disabled:
+            self._built_in += (self.scheduler.extension(self._job_origin),)
+        self._parked: set[str] = set()
+
+    def _job_origin(self, address: Address, session_id: str) -> JobOrigin:
+        """Who speaks in a session at the moment, for the jobs that it makes."""
+        isolated = self.isolated.origin(session_id)
+        conversation = self.conversations.find(address)
+        return isolated or (JobOrigin() if conversation is None else conversation.origin)
 
     async def _compose_extensions(self, stack: AsyncExitStack) -> None:
         config = self.config
@@ -240,21 +272,22 @@ class Host:
                 self._usage, place, zone, clock=clock, budget_usd=config.models.budget_usd_per_day,
             ),
         )  # fmt: skip
-        self.conversations = Conversations(
-            ConversationServices(
-                inbox=self.inbox, outbox=self.outbox, questions=self._questions, settings=self._settings, opener=opener,
-                transfer=transfer, channels=self.channels, skills=self._skills,
-                attachments=Attachments(workspaces, self._uploads, clock, make_transcriber(config, self._processes)),
-                commands=self.commands, learn=self._menu.learn, context=self._command_context(),
-                usage=self._usage, publish=self.events.publish, clock=clock, ids=ids,
-            ),
-            idle_evict_minutes=config.chat.idle_evict_minutes,
+        services = ConversationServices(
+            inbox=self.inbox, outbox=self.outbox, questions=self._questions, settings=self._settings, opener=opener,
+            transfer=transfer, channels=self.channels, skills=self._skills,
+            attachments=Attachments(workspaces, self._uploads, clock, make_transcriber(config, self._processes)),
+            commands=self.commands, learn=self._menu.learn, context=self._command_context(),
+            usage=self._usage, publish=self.events.publish, clock=clock, ids=ids, ended=self._run_ended,
         )  # fmt: skip
+        self.conversations = Conversations(services, idle_evict_minutes=config.chat.idle_evict_minutes)
         stack.push_async_callback(self.conversations.close)
+        self.isolated = IsolatedRuns(services, store, self.channels)
+        stack.push_async_callback(self.isolated.close)
         self.desk = HostDesk(
             events=self.events, channels=self.channels, conversations=self.conversations, inbox=self.inbox, outbox=self.outbox,
             log=ChatLog(self.database), store=store, transfer=transfer, usage=self._usage, access=self._access, uploads=self._uploads,
-            commands=self._menu.all, state=lambda: self._state, clock=clock, ids=ids,
+            commands=self._menu.all, skill_commands=lambda: self._skill_commands, scheduler=self.scheduler, webhooks=self._webhooks,
+            state=lambda: self._state, clock=clock, ids=ids,
         )  # fmt: skip
 
     @property
@@ -271,7 +304,7 @@ class Host:
     def _command_context(self) -> Callable[[Conversation, Person, bool, bool], CommandContext]:
         services = CommandServices(
             models=self._models, settings=self._settings, usage=self._usage, access=self._access, extensions=self._extensions,
-            skills=self._skills, memory=self._memory, approvals=self._approvals, registry=self.commands,
+            skills=self._skills, memory=self._memory, approvals=self._approvals, jobs=self.scheduler.commands, registry=self.commands,
             channels_health=lambda: {name: channel.health() for name, channel in self.channels.items()}, clock=self._clock,
         )  # fmt: skip
 
@@ -284,7 +317,12 @@ class Host:
         """Take up what is left from before, then listen: what is new queues behind what is old."""
         cut = await self.outbox.recover()
         await self._questions.recover()
+        await self.scheduler.recover()
         await self.conversations.recover(cut)
+        await self.isolated.recover()
+        self.scheduler.start()
+        await self._heartbeats.follow_configuration()
+        self._parked = await self.scheduler.book.parked_places()
         stack.push_async_callback(self._listening.close)
         for channel in self.channels.values():
             self._listening.start(self._listen(channel), name=f"channel {channel.name}")
@@ -314,7 +352,8 @@ class Host:
             await self._clock.sleep(_CHANNEL_AGAIN_S)
 
     async def _announce_commands(self, channel: ChatChannel) -> None:
-        await channel.announce_commands([*self._menu.all(), *await self._skills.menu()])
+        self._skill_commands = await self._skills.menu()
+        await channel.announce_commands([*self._menu.all(), *self._skill_commands])
 
     def _announce_again(self) -> None:
         for channel in self.channels.values():
@@ -333,6 +372,21 @@ class Host:
     def _hand_over(self, stored: StoredMessage) -> None:
         self.desk.received(stored)
         self.conversations.dispatch(stored)
+        self._heartbeats.heard(stored)
+        if str(stored.message.address.place) in self._parked:
+            self._parked.discard(str(stored.message.address.place))
+            self._errands.start(self.scheduler.book.unpark(stored.message.address.place), name="jobs go on")
+
+    def _run_ended(self, message_ids: tuple[str, ...], end: RunEnd, error: str) -> None:
+        for message_id in message_ids:
+            self.scheduler.run_ended(message_id, end, error)
+
+    def _changed(self, delivery: Delivery) -> None:
+        self.desk.changed(delivery)
+
+    def _delivered(self, delivery: Delivery) -> None:
+        self.desk.delivered(delivery)
+        self.scheduler.answer_delivered(delivery.answers)
 
     async def _say_refusal(self, message: InboundMessage, verdict: Judgement) -> None:
         if verdict.reply is not None:
@@ -346,6 +400,9 @@ class Host:
 
     async def _delivery_refused(self, delivery: Delivery, reason: str) -> None:
         self.conversations.delivery_refused(delivery, reason)
+        if not delivery.message.files:
+            self._parked.add(str(delivery.address.place))
+            self.scheduler.answer_delivered(delivery.answers, reason)
         now = self._clock.monotonic()
         self._told = {address: at for address, at in self._told.items() if now - at < _OWNERS_TOLD_EVERY_S}
         if delivery.address not in self._told and delivery.address not in await self._owner_chats():

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -15,13 +15,16 @@ from bot.delivery.delivery import Delivery
 from bot.http.chat_log import ChatLogFile, ChatLogRow
 from bot.http.events import EventHub
 from bot.http.host_view import AccessMember, AccessOverview, ChatRow, HostHealth, PairingRequest, SessionDetail, Upload, UsageLine
+from bot.jobs.webhooks import Webhooks
 from bot.version import VERSION
 from channels.web import UploadStore
 from features.contracts.chat import Address, Attachment, ChatChannel, ChatCommand, InboundMessage, OutboundFile, OutboundMessage, Person
 from features.contracts.clock import Clock
 from features.contracts.errors import UserMustAct
+from features.contracts.jobs import JobOrigin
 from features.contracts.session_transfer import CheckedSession, ExportedSession, ExportFormat, ImportedSession
 from features.contracts.sessions import SessionStore, SessionSummary
+from features.scheduler import JobScheduler
 from features.sessions import SessionTransfer
 from features.usage import UsageLedger
 
@@ -56,6 +59,9 @@ class HostDesk:
         access: Access,
         uploads: UploadStore,
         commands: Callable[[], Sequence[ChatCommand]],
+        scheduler: JobScheduler,
+        webhooks: Webhooks,
+        skill_commands: Callable[[], Sequence[ChatCommand]],
         state: Callable[[], HostState],
         clock: Clock,
         ids: Callable[[], str],
@@ -72,6 +78,9 @@ class HostDesk:
         self._access = access
         self._uploads = uploads
         self._commands = commands
+        self._scheduler = scheduler
+        self._webhooks = webhooks
+        self._skill_commands = skill_commands
         self._state = state
         self._clock = clock
         self._ids = ids
@@ -83,7 +92,7 @@ class HostDesk:
         return address.channel in self._channels
 
     def commands(self) -> Sequence[ChatCommand]:
-        return self._commands()
+        return [*self._commands(), *self._skill_commands()]
 
     async def chats(self) -> Sequence[ChatRow]:
         return [
@@ -161,6 +170,30 @@ class HostDesk:
     async def usage(self, place: Address | None, since: date) -> Sequence[UsageLine]:
         places = await self._log.places() if place is None else [str(place.place)]
         return [UsageLine(place=name, **msgspec.structs.asdict(row)) for name in places for row in await self._usage.totals(name, since)]
+
+    async def jobs(self, place: Address | None) -> Sequence[dict[str, Any]]:
+        return await self._scheduler.shown(place)
+
+    async def job(self, job_id: str) -> dict[str, Any] | None:
+        try:
+            return await self._scheduler.shown_job(job_id)
+        except UserMustAct:
+            return None
+
+    async def make_job(self, address: Address, text: str) -> dict[str, Any]:
+        return await self._scheduler.make(address, text, JobOrigin(by=_OWNER.id, owner=True))
+
+    async def act_on_job(self, job_id: str, action: Literal["run", "pause", "resume", "remove"]) -> str:
+        return await self._scheduler.commands.act(job_id, action)
+
+    def knows_hook(self, name: str) -> bool:
+        return self._webhooks.knows(name)
+
+    def is_signed(self, name: str, body: bytes, signature: str) -> bool:
+        return self._webhooks.is_signed(name, body, signature)
+
+    async def wake(self, name: str, body: bytes, delivery: str) -> tuple[str, bool]:
+        return await self._webhooks.take(name, body, delivery)
 
     async def access(self) -> AccessOverview:
         members = [

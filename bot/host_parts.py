@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from bot.access import Access
 from bot.config import Config
@@ -29,6 +29,7 @@ from features.hooks import Hook, Hooks
 from features.memory import Memory
 from features.models import ModelOverride, ModelRegistry, ProviderConfig
 from features.processes import ProcessPolicyOptions, ProcessRunner, ProcessSpawnPolicy
+from features.scheduler import SchedulerOptions
 from features.system_prompt import SystemPromptBuilder
 from features.tools import ToolOptions, ToolRegistry
 from features.voice import CommandOptions, CommandTranscriber, ServiceOptions, ServiceTranscriber
@@ -51,12 +52,13 @@ __all__ = [
     "make_sessions",
     "make_tools",
     "make_transcriber",
+    "scheduler_options",
     "webhooks_of",
 ]
 
 _MODEL_CALLS_AT_ONCE = 256
 CONSOLE = "console"
-BUILT_IN = ("approvals", "hooks", "pins")
+BUILT_IN = ("approvals", "hooks", "pins", "scheduler")
 """Names of the host's own extensions, which no other may take."""
 
 
@@ -192,6 +194,21 @@ def make_tools(
         )
 
     return tools
+
+
+def scheduler_options(config: Config, *, sandboxed: bool) -> SchedulerOptions:
+    """A script may do what bash may: where that is held back or switched off, none is put up or run."""
+    section = config.scheduler
+    scripts: Literal["everybody", "owners", "nobody"] = "everybody" if sandboxed else "owners"
+    return SchedulerOptions(
+        max_jobs_per_chat=section.max_jobs_per_chat,
+        min_interval=timedelta(seconds=section.min_interval_s),
+        catch_up=section.catch_up,
+        concurrency=section.concurrency,
+        script_timeout=timedelta(seconds=section.watcher_timeout_s),
+        quiet_hours=section.quiet_hours,
+        scripts="nobody" if "bash" in config.tools.disabled or config.approvals.bash == "deny" else scripts,
+    )
 
 
 def make_transcriber(config: Config, processes: ProcessRunner) -> Transcriber | None:

@@ -13,6 +13,7 @@ def all_migrations() -> tuple[Migrations, ...]:
     from bot.settings import SETTINGS_MIGRATIONS
     from features.approvals import APPROVAL_MIGRATIONS
     from features.extensions import EXTENSION_MIGRATIONS
+    from features.scheduler import SCHEDULER_MIGRATIONS
     from features.sessions import SESSION_MIGRATIONS
     from features.skills import SKILL_MIGRATIONS
     from features.usage import USAGE_MIGRATIONS
@@ -27,4 +28,5 @@ def all_migrations() -> tuple[Migrations, ...]:
         EXTENSION_MIGRATIONS,
         QUESTION_MIGRATIONS,
         APPROVAL_MIGRATIONS,
+        SCHEDULER_MIGRATIONS,
     )

@@ -51,6 +51,10 @@ class Workspaces:
         """Where full outputs of cut tool results go."""
         return self.folder(place) / _HOST_FOLDER / "tmp"
 
+    def host_folder(self, place: Address) -> Path:
+        """The folder in the place's own that the host alone writes to."""
+        return self.folder(place) / _HOST_FOLDER
+
     def extensions(self, place: Address) -> Path:
         """Where the place's own extensions are put, by whoever runs the host."""
         return self.folder(place) / _HOST_FOLDER / "extensions"

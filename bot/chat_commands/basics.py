@@ -70,6 +70,7 @@ async def status(context: CommandContext, _: str) -> None:
         f"**Context:** {_context(now)}",
         f"**Session:** {_session(now)}",
         f"**Today:** ${spent:.2f}",
+        f"**Jobs:** {await services.jobs.count(conversation.place) or 'none'}",
         f"**Zone:** {settings.time_zone}, it is {today:%a %H:%M}",
         *_channels(context),
     ]

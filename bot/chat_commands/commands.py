@@ -7,6 +7,7 @@ from bot.chat_commands.approval_commands import approvals
 from bot.chat_commands.basics import answer, help_, start, status, stop
 from bot.chat_commands.context import CommandContext
 from bot.chat_commands.extension_commands import extensions, reload
+from bot.chat_commands.job_commands import job, jobs, schedule
 from bot.chat_commands.memory_commands import memory
 from bot.chat_commands.model_commands import model, thinking
 from bot.chat_commands.session_commands import compact, delete, name, new, resume, sessions
@@ -46,6 +47,9 @@ def chat_commands() -> list[Command[CommandContext]]:
         _command("timezone", "[ZONE]", "Shows or sets this chat's time zone.", timezone),
         _command("busy", "[steer|follow_up|interrupt|collect]", "What becomes of a message while I work.", busy),
         _command("verbose", "[off|status|full]", "How much of my work you see.", verbose),
+        _command("schedule", "[WHEN PROMPT]", "Makes me do something at a time, once or again.", schedule),
+        _command("jobs", "", "Lists what is scheduled in this chat.", jobs),
+        _command("job", "ID [run|pause|resume|remove]", "Shows or changes something that is scheduled.", job),
         _command("memory", "[forget KEY|clear] [everywhere]", "What I remember here, with buttons to forget it.", memory),
         _command("skills", "[show|allow|refuse NAME]", "Skills and prompt templates of this chat.", skills),
         _command("usage", "[day|week|month]", "Tokens and money that this chat used.", usage),

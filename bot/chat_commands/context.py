@@ -9,8 +9,9 @@ from bot.access import Access
 from bot.settings import SettingsStore
 from features.approvals import Approvals
 from features.commands import CommandRegistry
-from features.contracts.chat import Address, Button, ChannelHealth, ChatCommand, OutboundFile, Person
+from features.contracts.chat import Address, Button, ChannelHealth, ChatCommand, OutboundFile, OutboundMessage, Person
 from features.contracts.clock import Clock
+from features.contracts.jobs import JobOrigin
 from features.contracts.models import Model, ThinkingLevel
 from features.contracts.session_transfer import ExportFormat
 from features.contracts.sessions import SessionSummary, TreeNode
@@ -23,6 +24,7 @@ __all__ = [
     "CommandServices",
     "Conversation",
     "Extensions",
+    "Jobs",
     "Models",
     "Moves",
     "Place",
@@ -213,6 +215,20 @@ class UsageSums(Protocol):
     async def totals(self, place: str, since: date) -> Sequence[UsageFigures]: ...
 
 
+class Jobs(Protocol):
+    """What is said about scheduled jobs; ``JobScheduler.commands``. UserMustAct for what cannot be done."""
+
+    async def schedule(self, address: Address, text: str, origin: JobOrigin) -> OutboundMessage: ...
+
+    async def jobs(self, address: Address) -> OutboundMessage: ...
+
+    async def job(self, address: Address, text: str) -> OutboundMessage: ...
+
+    async def count(self, place: Address) -> int: ...
+
+    async def zone_changed(self, place: Address, zone: str) -> None: ...
+
+
 class Extensions(Protocol):
     """Decisions of owners about extensions, by place; ``bot.place_extensions.PlaceExtensions``."""
 
@@ -232,6 +248,7 @@ class CommandServices:
     models: Models
     settings: SettingsStore
     usage: UsageSums
+    jobs: Jobs
     access: Access
     extensions: Extensions
     skills: SkillCatalog

@@ -39,8 +39,10 @@ async def timezone(context: CommandContext, arguments: str) -> None:
         await context.say(f"I know no zone {code(arguments)}. Did you mean {code(near[0])}?", *in_rows(buttons, across=1))
         return
     await services.settings.change(place, time_zone=arguments)
+    await services.jobs.zone_changed(place, arguments)
     here = services.clock.now().astimezone(ZoneInfo(arguments))
-    await context.say(f"This chat's zone is {code(arguments)} now; it is {here:%a %d %b, %H:%M}.")
+    moved = " What is scheduled here follows it: `/jobs`." if await services.jobs.count(place) else ""
+    await context.say(f"This chat's zone is {code(arguments)} now; it is {here:%a %d %b, %H:%M}.{moved}")
 
 
 async def busy(context: CommandContext, arguments: str) -> None:

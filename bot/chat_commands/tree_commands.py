@@ -55,7 +55,7 @@ async def label(context: CommandContext, arguments: str) -> None:
     if name == _NO_LABEL:
         await context.say("This place has no name any more.")
     else:
-        await context.say(f"{_quoted(text)}is called **{plain(name)}** now. `/tree {plain(name)}` comes back to it.")
+        await context.say(f"{_quoted(text)}\nThis place is called **{plain(name)}** now. `/tree {plain(name)}` comes back to it.".lstrip())
 
 
 async def export(context: CommandContext, arguments: str) -> None:
@@ -63,7 +63,7 @@ async def export(context: CommandContext, arguments: str) -> None:
     if form not in get_args(ExportFormat):
         raise UserMustAct(f"{code(arguments)} is none of html, md, jsonl.")
     file = await context.conversation.moves.export(cast("ExportFormat", form))
-    await context.conversation.say("This session as a file.", files=(file,))
+    await context.conversation.say(f"This session as a file: {code(file.name)}", files=(file,))
 
 
 async def _show(context: CommandContext) -> None:
@@ -90,7 +90,7 @@ def _button(row: TreeRow) -> Button:
 
 
 async def _arrived(context: CommandContext, place: Place, lead: str) -> None:
-    where = f"after:\n{_quoted(place.at)}" if place.at else "from the beginning."
+    where = f"after:\n{_quoted(place.at).rstrip()}" if place.at else "from the beginning."
     said = f"\n\nThere you had said:\n{_quoted(place.said)}\nSay it again, or something else." if place.said else ""
     buttons = [Button(label="Back to where we were", command=f"/tree {place.left}")] if place.left is not None else []
     await context.say(f"{lead} {where}{said}".rstrip(), *([buttons] if buttons else []))

@@ -13,6 +13,7 @@ _COMMANDS = {
     "chat": ("bot.cli.chat", "Chat in this terminal, or ask one thing."),
     "doctor": ("bot.cli.doctor", "Look at everything the host needs and say what to mend."),
     "sessions": ("bot.cli.sessions", "List, show, export, import, check and delete sessions."),
+    "jobs": ("bot.cli.jobs", "List and look after scheduled jobs."),
     "pair": ("bot.cli.pair", "Say who may talk to the agent."),
     "slack": ("bot.cli.slack", "Print the manifest of the Slack app."),
     "send": ("bot.cli.send", "Deliver a text or files into a chat."),

@@ -235,11 +235,9 @@ def warnings_of(config: Config) -> Iterator[str]:
 def _switched_on_for_later(config: Config) -> Iterator[tuple[str, str]]:
     """Keys of features that come later, each with the feature's name."""
     later: tuple[tuple[str, object, str], ...] = (
-        ("heartbeat.every_minutes", config.heartbeat.every_minutes, "heartbeat"),
         ("calendar.backend", config.calendar.backend == "google", "Google Calendar"),
         ("mcp.servers", config.mcp.servers, "MCP"),
         ("a2a.enabled", config.a2a.enabled, "A2A"),
-        ("webhooks", config.webhooks, "webhooks"),
         ("language_servers", config.language_servers, "language servers"),
         ("observability.otlp_endpoint", config.observability.otlp_endpoint, "OpenTelemetry export"),
     )

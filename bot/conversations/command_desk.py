@@ -51,7 +51,7 @@ class CommandDesk:
 
     def parse(self, stored: StoredMessage) -> tuple[Command[Any], str] | None:
         message = stored.message
-        if message.kind in ("edit", "extension") or message.attachments:
+        if message.kind in ("edit", "extension", "job") or message.attachments:
             return None
         return self._services.commands.parse(message.text) or self._further(stored)
 
@@ -63,7 +63,7 @@ class CommandDesk:
     def mistyped(self, stored: StoredMessage) -> str | None:
         """The command that an unknown one was probably meant to be."""
         text = stored.message.text
-        if stored.message.attachments or not self._services.commands.looks_like_command(text):
+        if stored.message.kind == "job" or stored.message.attachments or not self._services.commands.looks_like_command(text):
             return None
         return self._services.commands.suggest(text)
 

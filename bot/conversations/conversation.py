@@ -30,9 +30,10 @@ from bot.delivery.wording import STOPPED
 from bot.extension_texts import extension_news
 from bot.settings import ChatSettings
 from features.agent import AgentSession
-from features.contracts.chat import Address, Button, ChatCommand, OutboundFile, Person
+from features.contracts.chat import Address, Button, ChatCommand, DueRun, OutboundFile, Person
 from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyError, UserMustAct
 from features.contracts.events import MessageEnd, SessionEvent
+from features.contracts.jobs import JobOrigin
 from features.contracts.messages import CustomMessage
 from features.contracts.models import Model, ThinkingLevel
 from features.extensions import LoadedExtension
@@ -144,6 +145,20 @@ class Conversation:
             self._errands.start(self.say(f"I could not send {names}: {reason}"), name=f"refusal {self.address}")
 
     @property
+    def running(self) -> bool:
+        return self._runs.active
+
+    @property
+    def origin(self) -> JobOrigin:
+        """Who is behind what is said here at the moment, as a job that it makes remembers it."""
+        turn = self._runs.turn
+        if turn is None:
+            return JobOrigin()
+        if (run := turn.run) is not None:
+            return JobOrigin(by=run.by, owner=run.owner, group=run.group, depth=run.depth + 1)
+        return JobOrigin(by=turn.first.sender.id, owner=turn.owner, group=turn.first.group)
+
+    @property
     def idle(self) -> bool:
         """Nothing goes on and nothing is kept that is not on the disk."""
         compacting = self._seat.current is not None and self._seat.current.compacting
@@ -216,6 +231,7 @@ class Conversation:
             problem = await self._problem_with(turn)
             if problem is not None:
                 await self.say(problem, answers=turn.ids)
+                self._services.ended(turn.ids, "failed", problem)
         except OperatorMustAct:  # also of what is said about a problem: a turn that nobody was told of is not over
             self._pending.held.appendleft(turn)
             raise
@@ -238,7 +254,9 @@ class Conversation:
         stored = turn.messages[0]
         if self._seat.current is None and self._commands.is_unknown(stored):
             await self._seat.get()  # it may be an extension's
-        if turn.apart:
+        if turn.run is not None:
+            await self._take_scheduled(turn, turn.run)
+        elif turn.apart:
             await self._take_extensions_wish(turn)
         elif stored.message.kind in ("edit", "deletion"):
             await self._edit(stored)
@@ -256,6 +274,19 @@ class Conversation:
             await self._join(turn, (await self.settings()).busy)
         elif await self._prepare(turn):
             await self._begin(turn)
+
+    async def _take_scheduled(self, turn: Turn, run: DueRun) -> None:
+        """A text is said at once; a prompt waits for what goes on, and joins nothing."""
+        if run.mode == "text":
+            text = "\n\n".join(part for part in (run.heading, turn.first.text) if part)
+            await self.say(text, buttons=run.buttons, answers=turn.ids)
+            self._services.ended(turn.ids, "done", "")
+        elif self._runs.active:
+            self._pending.held.append(turn)
+        elif await self._prepare(turn):
+            await self._begin(turn)
+        else:
+            self._services.ended(turn.ids, "stopped", "")
 
     async def _take_extensions_wish(self, turn: Turn) -> None:
         """It waits for what goes on, and joins nothing."""

@@ -55,8 +55,8 @@ class Pending:
         if not self.held:
             return None
         turn = self.held.popleft()
-        if all_at_once and not (turn.calls or turn.apart):
-            others = list(takewhile(lambda held: not (held.calls or held.apart), self.held))
+        if all_at_once and turn.joinable:
+            others = list(takewhile(lambda held: held.joinable, self.held))
             turn.takes_over(others)
             for _ in others:
                 self.held.popleft()

@@ -23,7 +23,7 @@ from features.contracts.events import (
 from features.contracts.messages import AssistantMessage, TextBlock, ToolCall, message_text
 from features.contracts.stream import TextDelta, TextStarted
 
-__all__ = ["SUMMING_UP", "Presenter", "Verbosity", "tool_line"]
+__all__ = ["SUMMING_UP", "NoView", "Presenter", "Verbosity", "tool_line"]
 
 SUMMING_UP = "summing up what was said before"
 
@@ -34,6 +34,19 @@ _BEAT_S = 5.0
 _LONGEST_LINE = 120
 _LONGEST_PROGRESS = 80
 _LONGEST_RESULT = 600
+
+
+class NoView:
+    """Implements ``LiveView`` for a run that nobody waits for: it is seen when it has something to say."""
+
+    def show(self, text: str) -> None:
+        pass
+
+    def status(self, line: str | None) -> None:
+        pass
+
+    async def close(self) -> str | None:
+        return None
 
 
 class _RunningTool:

@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from bot.conversations.command_desk import defect_text
 from bot.conversations.elapsed import with_elapsed
-from bot.conversations.presenter import SUMMING_UP, Presenter, tool_line
+from bot.conversations.presenter import SUMMING_UP, NoView, Presenter, tool_line
 from bot.conversations.services import ConversationServices
 from bot.conversations.turn import Turn
 from bot.delivery.errands import FULL_DISK_DELAY_S, Errands
@@ -22,12 +22,15 @@ from features.contracts.agent import RunFailure, RunOutcome
 from features.contracts.chat import Address, OutboundMessage
 from features.contracts.errors import OperatorMustAct, PumiceError
 from features.contracts.events import AgentEnd, CompactionEnd, CompactionStart, SessionEvent, ToolExecutionEnd, ToolExecutionStart
+from features.contracts.jobs import RunEnd
 from features.contracts.messages import AssistantMessage, Usage, message_text
 from features.contracts.sessions import MessageEntry
 
 __all__ = ["Runs"]
 
 log = logging.getLogger("pumice.conversations")
+
+_ENDS: Mapping[str, RunEnd] = {"success": "done", "error": "failed", "aborted": "stopped"}
 
 
 class Runs:
@@ -54,6 +57,7 @@ class Runs:
             more_to_come=self._more_to_come,
         )
         self.tools: dict[str, tuple[str, float]] = {}
+        self.turn: Turn | None = None
         self._address = address
         self._services = services
         self._errands = errands
@@ -72,12 +76,16 @@ class Runs:
     def start(self, session: AgentSession, turn: Turn, settings: ChatSettings) -> None:
         """Begin a run with a turn; no run may be active."""
         asker = Asker(people=turn.people, attended=turn.attended)
+        self.turn = turn
         if turn.apart and turn.empty:
             start = RunStart(reply_to=turn.reply_to, answers=turn.ids)
             self._launch(session, settings, start, asker, turn.ids, lambda: session.resume(turn.ids, owner=turn.owner))
             return
-        prompt = turn.prompt()
-        self._launch(session, settings, RunStart(reply_to=turn.reply_to), asker, turn.ids, lambda: session.prompt(prompt))
+        prompt, run = turn.prompt(), turn.run
+        start = RunStart(
+            reply_to=turn.reply_to, scheduled=turn.ids if run is not None else (), heading=run.heading if run is not None else ""
+        )  # fmt: skip
+        self._launch(session, settings, start, asker, turn.ids, lambda: session.prompt(prompt))
 
     def resume(self, session: AgentSession, unfinished: UnfinishedTurn, cut: CutRun, settings: ChatSettings) -> None:
         """Go on with what an earlier process left unfinished; no run may be active."""
@@ -182,17 +190,28 @@ class Runs:
             if outcome is None:
                 outcome = _branch_end(session, stopped=self._halting)
             await self._until_stored(lambda: self.books.settle(outcome, asked=asked))
+            self._tell_end(outcome)
         except PumiceError as error:
             text = str(error)
             await self._until_stored(lambda: self.books.fail(text, answers=asked))
+            self._services.ended(self.books.message_ids, "failed", text)
         except Exception:
             error_id = self._services.ids()
             log.exception("run broke", extra={"facts": {"chat": str(self._address), "error_id": error_id}})
             await self._until_stored(lambda: self.books.fail(defect_text(error_id), answers=asked))
+            self._services.ended(self.books.message_ids, "failed", f"error {error_id}")
         finally:
             self._presenter = None
             self._task = None
+            self.turn = None
             self._ended(session)
+
+    def _tell_end(self, outcome: RunOutcome) -> None:
+        """Say how the run ended to whoever keeps books of scheduled ones; a run that is parked has not."""
+        if self.books.parked and outcome.outcome == "aborted":
+            return
+        end: RunEnd = "silent" if self.books.silent else _ENDS[outcome.outcome]
+        self._services.ended(self.books.message_ids, end, outcome.failure.message if outcome.failure else "")
 
     async def _until_stored(self, owe: Callable[[], Awaitable[None]]) -> None:
         """A full disk must not swallow an answer; it waits until there is room."""
@@ -205,12 +224,13 @@ class Runs:
 
     def _present(self, settings: ChatSettings, start: RunStart) -> Presenter:
         channel = self._services.channels[self._address.channel]
-        view = channel.live(self._address, reply_to=start.reply_to, opened=self.books.draft_shown)
+        unseen = bool(start.scheduled)
+        view = NoView() if unseen else channel.live(self._address, reply_to=start.reply_to, opened=self.books.draft_shown)
         return Presenter(
             view,
             clock=self._services.clock,
-            stream=settings.stream,
-            verbose=settings.verbose,
+            stream=settings.stream and not unseen,
+            verbose="off" if unseen else settings.verbose,
             may_show=self.books.intend_draft,
             spawn=lambda work: self._errands.start(work, name=f"presenter {self._address}"),
             tell=self._tell,

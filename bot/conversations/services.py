@@ -16,6 +16,7 @@ from features.commands import CommandRegistry
 from features.contracts.chat import Address, ChatChannel, ChatCommand, Person
 from features.contracts.clock import Clock
 from features.contracts.events import SessionEvent
+from features.contracts.jobs import RunEnd
 from features.contracts.messages import AssistantMessage
 from features.contracts.sessions import TransactionWork
 from features.sessions import SessionTransfer
@@ -29,8 +30,10 @@ __all__ = ["ConversationServices"]
 
 
 class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
-    """``context`` makes what a command is given; ``publish`` tells every session event to whoever watches;
-    ``learn`` hears of commands that extensions bring.
+    """``context`` makes what a command is given; ``publish`` tells every session event to whoever watches; ``learn`` hears of commands that
+    extensions bring.
+
+    ``ended`` hears how the run of some messages ended, or that they were answered without one.
     """
 
     inbox: Inbox
@@ -49,6 +52,7 @@ class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     ids: Callable[[], str]
     learn: Callable[[Sequence[ChatCommand]], None] = lambda commands: None
+    ended: Callable[[tuple[str, ...], RunEnd, str], None] = lambda messages, end, error: None
 
     def spent(self, place: Address, zone: str, message: AssistantMessage) -> TransactionWork:
         """SQL that enters what a model call cost, on the day that it is in the place's zone."""

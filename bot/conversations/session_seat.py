@@ -102,8 +102,12 @@ class SessionOpener:
         session_id: str | None = None,
         new: bool = False,
         name: str = "",
+        scope: str = "",
     ) -> AgentSession:
         """The session ``session_id`` of an address, its current one, or a new one.
+
+        Args:
+            scope: whose session it is, where it is not the chat's own; it talks into the chat all the same.
 
         Raises:
             KeyError: there is no such session.
@@ -114,6 +118,7 @@ class SessionOpener:
         async def send(message: OutboundMessage) -> None:
             await self._post(address, message)
 
+        scope = scope or str(address)
         folder = await asyncio.to_thread(self._ready_folder, place)
         context = ToolContext(
             address=str(address),
@@ -126,7 +131,7 @@ class SessionOpener:
         )
         return await self._factory.create(
             AgentSessionOptions(
-                scope=str(address),
+                scope=scope,
                 session_id=session_id,
                 new=new,
                 name=name,

@@ -7,7 +7,7 @@ import msgspec
 
 from bot.delivery.inbox import StoredMessage
 from features.contracts.agent import Heard, Prompt
-from features.contracts.chat import Attachment, InboundMessage
+from features.contracts.chat import Attachment, DueRun, InboundMessage
 from features.contracts.clock import unix_ms
 from features.contracts.messages import ImageBlock
 
@@ -50,6 +50,16 @@ class Turn:
     def owner(self) -> bool:
         """Whether an owner said all of it."""
         return all(stored.owner for stored in self.messages)
+
+    @property
+    def run(self) -> DueRun | None:
+        """The scheduled run that this is, None for what people said."""
+        return self.first.run
+
+    @property
+    def joinable(self) -> bool:
+        """Whether it may become one prompt with others: a call of a skill, an extension's wish and a scheduled run may not."""
+        return not (self.calls or self.apart) and self.run is None
 
     @property
     def people(self) -> frozenset[str]:
@@ -123,14 +133,15 @@ class Turn:
         fetched = self.fetched or Fetched()
         if self.calls:
             return self._call(fetched)
-        parts = [*self.notes, *(self._said(group) for group in self._by_sender()), *fetched.lines]
+        scheduled = [self.run.note] if self.run is not None else []
+        parts = [*scheduled, *self.notes, *(self._said(group) for group in self._by_sender()), *fetched.lines]
         return Prompt(
             text="\n".join(part for part in parts if part),
             images=tuple(fetched.images),
             source_ids=self.ids,
             timestamp=unix_ms(self.first.sent_at),
             owner=self.owner,
-            source="extension" if self.apart else "person",
+            source="extension" if self.apart else "job" if self.run is not None else "person",
         )
 
     def _call(self, fetched: Fetched) -> Prompt:

@@ -16,7 +16,7 @@ __all__ = ["ChatLog", "LastSaid", "LoggedMessage", "logged_delivery", "logged_me
 
 _USER = (
     "SELECT id, 'user' AS role, message, received_at AS at, '[]' AS answers, 'success' AS outcome"
-    " FROM inbox WHERE kind NOT IN ('edit', 'extension')"
+    " FROM inbox WHERE kind NOT IN ('edit', 'extension', 'job')"
 )
 _ASSISTANT = "SELECT id, 'assistant' AS role, message, created_at AS at, answers, outcome FROM outbox WHERE state <> 'held'"
 
@@ -68,7 +68,7 @@ class ChatLog:
         """Where somebody ever said something, the latest first."""
         sql = (
             "SELECT inbox.address, inbox.message, inbox.received_at FROM inbox JOIN"
-            " (SELECT max(position) AS last FROM inbox WHERE kind <> 'extension' GROUP BY address) AS newest"
+            " (SELECT max(position) AS last FROM inbox WHERE kind NOT IN ('extension', 'job') GROUP BY address) AS newest"
             " ON inbox.position = newest.last"
             " ORDER BY inbox.position DESC LIMIT ?"
         )
@@ -79,7 +79,9 @@ class ChatLog:
 
     async def places(self) -> list[str]:
         """Every place in which somebody ever said something."""
-        rows = await self._database.read(lambda t: t.fetch_all("SELECT DISTINCT place FROM inbox ORDER BY place"))
+        rows = await self._database.read(
+            lambda t: t.fetch_all("SELECT DISTINCT place FROM inbox WHERE place NOT LIKE 'job:%' ORDER BY place")
+        )
         return [row[0] for row in rows]
 
 

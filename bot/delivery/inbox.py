@@ -10,7 +10,7 @@ import msgspec
 
 from bot.delivery.errands import Errands
 from bot.delivery.schema import decode_inbound, encode_inbound, marks, writable
-from features.contracts.chat import Address, Cursor, InboundMessage
+from features.contracts.chat import Address, Cursor, DueRun, InboundMessage, Person
 from features.contracts.clock import Clock
 from features.contracts.database import Database, Row, Transaction
 from features.contracts.errors import SessionBusyError
@@ -205,6 +205,51 @@ class Inbox:
         sql = f"SELECT {_COLUMNS}, state FROM inbox WHERE address = ? AND ref = ? AND kind = 'message'"  # noqa: S608
         row = await self._database.read(lambda t: t.fetch_one(sql, (str(address), ref)))
         return None if row is None else (_stored(row), row[5])
+
+    # What no person sent
+
+    def put(self, run: DueRun, stored: Callable[[StoredMessage], None]) -> TransactionWork:
+        """SQL that puts a scheduled run among the messages of its chat, once.
+
+        Args:
+            stored: told of the message, on the database's thread, within the transaction.
+        """
+        address = Address("job", run.job_id) if run.isolated else run.address
+        message = InboundMessage(
+            key=run.key or f"job:{run.id}",
+            address=address,
+            sender=Person(id=run.by or f"job:{run.job_id}", name="Schedule"),
+            text=run.text,
+            sent_at=run.due_at,
+            kind="job",
+            attended=False,
+            run=msgspec.structs.replace(run, text=""),
+        )
+        put = StoredMessage(id=run.id, message=writable(message), owner=run.owner, received_at=self._clock.now())
+
+        def work(transaction: Transaction) -> None:
+            for taken in _insert(transaction, [put], None):
+                stored(taken)
+
+        return work
+
+    async def count_waiting(self, address: Address) -> int:
+        """How many messages of a chat nothing has taken in yet."""
+        sql = "SELECT count(*) FROM inbox WHERE address = ? AND state = 'waiting'"
+        row = await self._database.read(lambda t: t.fetch_one(sql, (str(address),)))
+        assert row is not None
+        return int(row[0])
+
+    async def states(self, message_ids: Sequence[str]) -> dict[str, tuple[str, bool]]:
+        """Messages with their states (``waiting``, ``consumed``, ``answered``, ``skipped``) and whether a person's message is taken in with
+        them. What is not there is left out.
+        """
+        sql = (
+            "SELECT id, state, EXISTS (SELECT 1 FROM inbox AS other WHERE other.state = 'consumed' AND other.kind <> 'job'"  # noqa: S608
+            f" AND other.run_id = inbox.run_id) FROM inbox WHERE id IN ({marks(tuple(message_ids))})"
+        )
+        rows = await self._database.read(lambda t: t.fetch_all(sql, tuple(message_ids)))
+        return {row[0]: (row[1], bool(row[2])) for row in rows}
 
     async def ref_before(self, stored: StoredMessage) -> str | None:
         """The platform's id of the latest message of the same address that was taken before this one."""

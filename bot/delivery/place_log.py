@@ -11,10 +11,11 @@ from features.contracts.memory import LoggedText, LogPage
 
 __all__ = ["DatabasePlaceLog"]
 
-_IN = "SELECT id, 'person' AS role, address, message, received_at AS at FROM inbox WHERE place = ?"
+_IN = "SELECT id, 'person' AS role, address, message, received_at AS at FROM inbox WHERE place = ? AND kind <> 'job'"
 _OUT = "SELECT id, 'agent' AS role, address, message, created_at AS at FROM outbox WHERE place = ? AND state <> 'held'"
 _ROWS_AT_ONCE = 500
 _MOST_ROWS = 20_000
+_DONE_TO_AN_EARLIER_ONE = {"edit": "(edited) ", "deletion": "(deleted an earlier message) "}
 _PLAIN_RUN = re.compile(r"[A-Za-z0-9-]{2,}")
 
 
@@ -89,7 +90,7 @@ def _logged(row: Row) -> LoggedText:
     if role == "person":
         said = decode_inbound(message)
         files = "".join(f"\n[{attachment.kind}: {attachment.name}]" for attachment in said.attachments)
-        text = f"{'(edited) ' if said.kind == 'edit' else ''}{said.text}{files}"
+        text = f"{_DONE_TO_AN_EARLIER_ONE.get(said.kind, '')}{said.text}{files}"
         return LoggedText(id=message_id, address=address, role="person", name=said.sender.name, text=text, at=moment)
     told = decode_outbound(message)
     files = "".join(f"\n[file: {file.name}]" for file in told.files)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import msgspec
 
 from bot.delivery.delivery import DRAFT_INTENDED, Delivery, Outcome, intend_draft
-from bot.delivery.inbox import consumed
+from bot.delivery.inbox import answered, consumed
 from bot.delivery.outbox import Outbox
-from bot.delivery.wording import closing_text, failure_text
+from bot.delivery.wording import SILENT, closing_text, failure_text
 from features.contracts.agent import RunOutcome
 from features.contracts.chat import Address, OutboundMessage
 from features.contracts.database import Transaction
@@ -25,7 +25,8 @@ class RunStart(msgspec.Struct, frozen=True, kw_only=True):
 
     ``answers`` are messages that an earlier, cut run took in already; ``draft`` is what that run left on show, and ``uncertain`` says that
     it may have left something whose id nobody knows; ``replaces`` are the rows that say so. ``run_id`` stands for a resumed run until its
-    first entry tells its own; never the cut run's, which may have an answer of its own under it.
+    first entry tells its own; never the cut run's, which may have an answer of its own under it. ``scheduled`` are the messages that no
+    person sent, whose answer may be silence; ``heading`` stands before what is said.
     """
 
     reply_to: str | None = None
@@ -34,6 +35,8 @@ class RunStart(msgspec.Struct, frozen=True, kw_only=True):
     draft: str | None = None
     uncertain: bool = False
     replaces: tuple[str, ...] = ()
+    scheduled: tuple[str, ...] = ()
+    heading: str = ""
 
 
 class RunBooks:
@@ -77,6 +80,12 @@ class RunBooks:
         self._draft_noted_under = start.run_id
         self._delivery: Delivery | None = None
         self._written: tuple[str, tuple[str, ...], Outcome] | None = None
+        self._silent = False
+
+    @property
+    def silent(self) -> bool:
+        """Whether the run ended with nothing to deliver."""
+        return self._silent
 
     @property
     def run_id(self) -> str | None:
@@ -111,11 +120,25 @@ class RunBooks:
                 self._texts.append(text)
             if not text:  # the agent may ask once more for a word; what it says in the end is settled then
                 return spent
-            return _joined(spent, self._row("\n\n".join(self._texts), "success", final=not self._more_to_come()))
+            self._silent = self._is_silent()
+            if self._silent:
+                return _joined(spent, self._answered())
+            return _joined(spent, self._row(self._said(), "success", final=not self._more_to_come()))
         if message.stop_reason == "aborted" and not self.parked:
             said = [*self._texts, message_text(message).strip()]
             return _joined(spent, self._row("\n\n".join(text for text in said if text), "aborted", final=True))
         return spent
+
+    def _said(self) -> str:
+        return "\n\n".join(text for text in self._texts if not (self._start.scheduled and text == SILENT))
+
+    def _is_silent(self) -> bool:
+        """Nothing was said but that there is nothing to say, and no person waits for a word."""
+        return bool(self._texts) and not self._said() and set(self._answers) <= set(self._start.scheduled)
+
+    def _answered(self) -> TransactionWork:
+        answers = tuple(self._answers)
+        return lambda transaction: answered(answers, transaction)
 
     def _reopened(self) -> TransactionWork | None:
         """The run goes on although it seemed to end: its row is not to be sent yet."""
@@ -125,7 +148,7 @@ class RunBooks:
 
     def _row(self, said: str, outcome: Outcome, *, final: bool, failure: str = "") -> TransactionWork:
         assert self._run_id is not None
-        text = closing_text(said, outcome=outcome, failure=failure)
+        text = self._closing(said, outcome, failure)
         answers = tuple(self._answers)
         message = OutboundMessage(
             text=text, reply_to=self._start.reply_to, possible_duplicate=self._start.uncertain and self._draft is None
@@ -192,7 +215,12 @@ class RunBooks:
             level = logging.INFO if facts["kind"] == "budget" else logging.ERROR
             log.log(level, "run failed", extra={"facts": facts})
             failure = failure_text(outcome.failure, error_id)
-        await self._close(outcome.text, outcome.outcome, failure)
+        self._silent = outcome.outcome == "success" and self._is_silent()
+        if self._silent:
+            await self._outbox.write(self._answered())
+            return
+        said = self._said() if self._start.scheduled and outcome.outcome == "success" else outcome.text
+        await self._close(said, outcome.outcome, failure)
 
     async def fail(self, text: str, *, answers: tuple[str, ...] = ()) -> None:
         """Deliver an end that the agent did not give: a defect, or a session that cannot be had.
@@ -210,8 +238,12 @@ class RunBooks:
     def _add_answers(self, message_ids: tuple[str, ...]) -> None:
         self._answers += [message_id for message_id in message_ids if message_id not in self._answers]
 
-    async def _close(self, said: str, outcome: Outcome, failure: str) -> None:
+    def _closing(self, said: str, outcome: Outcome, failure: str) -> str:
         text = closing_text(said, outcome=outcome, failure=failure)
+        return f"{self._start.heading}\n\n{text}" if self._start.heading else text
+
+    async def _close(self, said: str, outcome: Outcome, failure: str) -> None:
+        text = self._closing(said, outcome, failure)
         if self._run_id is None:
             await self._outbox.post(self.address, OutboundMessage(text=text, reply_to=self._start.reply_to), answers=self.message_ids)
             return

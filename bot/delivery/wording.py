@@ -3,8 +3,10 @@
 from features.contracts.agent import RunFailure
 from features.contracts.events import CompactionResult, ModelFallback
 
-__all__ = ["EMPTY", "STOPPED", "closing_text", "compacted_text", "failure_text", "fallback_text"]
+__all__ = ["EMPTY", "SILENT", "STOPPED", "closing_text", "compacted_text", "failure_text", "fallback_text"]
 
+SILENT = "[SILENT]"
+"""The whole answer to a scheduled prompt that has nothing to say."""
 STOPPED = "Stopped before there was an answer."
 EMPTY = "Done. There was nothing more to say."
 

@@ -16,6 +16,7 @@ from bot.http.chats_api import ChatsApi
 from bot.http.entry_api import EntryApi
 from bot.http.guard import Guard, HostNames
 from bot.http.host_view import HostView
+from bot.http.jobs_api import JobsApi
 from bot.http.openapi import openapi_document
 from bot.http.operations import Operation, routes
 from bot.http.owner_api import OwnerApi
@@ -43,6 +44,7 @@ def build_app(
         *ChatsApi(host, clock).operations(),
         *SessionsApi(host).operations(),
         *OwnerApi(host, clock).operations(),
+        *JobsApi(host).operations(),
     ]
 
     async def openapi(request: Request) -> Response:

@@ -99,8 +99,8 @@ class HostClient:
     async def post(self, path: str, body: Any) -> Any:
         return await self._call("POST", path, body=body)
 
-    async def delete(self, path: str) -> None:
-        await self._call("DELETE", path)
+    async def delete(self, path: str) -> Any:
+        return await self._call("DELETE", path)
 
     async def events(self, address: Address) -> AsyncGenerator[ServerEvent, None]:
         """A chat's events as they come, over lost connections; the first is ``connected``, once nothing more can be missed.

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot.http.answers import ApiError, error_answer
 from bot.http.auth import Credentials
+from bot.http.jobs_api import HOOKS
 
 __all__ = ["Guard", "HostNames"]
 
@@ -122,7 +123,7 @@ class Guard:
         if origin is not None and not self._names.is_own_origin(origin, host):
             raise ApiError(403, f"A page of {origin!r} may not use this host. Open the host's own page.")
         safe = scope["method"] in _SAFE
-        if path in _PUBLIC or path.startswith("/static/"):
+        if path in _PUBLIC or path.startswith(("/static/", HOOKS)):
             return
         by = self._credentials.judge(headers.get("authorization"), _cookie(headers, self._credentials.cookie_name))
         if by is None:

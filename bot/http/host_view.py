@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -107,6 +107,8 @@ class HostView(Protocol):
     - ``sessions`` are those of one chat, or of all; newest first. What is asked of a session that is not there is None, or False.
     - ``delete_session`` raises UserMustAct where an extension forbids it.
     - ``set_model`` switches a chat's model and returns its reference.
+    - ``jobs`` are those of one chat's place, or of all; ``job`` is None for one that is not there. ``is_signed`` and ``wake`` are for hooks
+      that ``knows_hook`` knows; ``wake`` gives the event's id and whether it is new.
     - ``approve`` returns what to show; ``revoke`` is False for somebody who was not admitted by pairing.
     """
 
@@ -144,6 +146,20 @@ class HostView(Protocol):
     async def delete_session(self, session_id: str) -> bool: ...
 
     async def usage(self, place: Address | None, since: date) -> Sequence[UsageLine]: ...
+
+    async def jobs(self, place: Address | None) -> Sequence[dict[str, Any]]: ...
+
+    async def job(self, job_id: str) -> dict[str, Any] | None: ...
+
+    async def make_job(self, address: Address, text: str) -> dict[str, Any]: ...
+
+    async def act_on_job(self, job_id: str, action: Literal["run", "pause", "resume", "remove"]) -> str: ...
+
+    def knows_hook(self, name: str) -> bool: ...
+
+    def is_signed(self, name: str, body: bytes, signature: str) -> bool: ...
+
+    async def wake(self, name: str, body: bytes, delivery: str) -> tuple[str, bool]: ...
 
     async def access(self) -> AccessOverview: ...
 

@@ -1,10 +1,11 @@
 """A host in memory, for everything that stands on ``HostView``."""
 
+import hmac
 from collections.abc import Callable, Sequence
 from datetime import date
 from itertools import count
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -41,6 +42,9 @@ class MemoryHost:
         self.usage_lines: list[UsageLine] = []
         self.members: dict[str, AccessMember] = {}
         self.pending: list[PairingRequest] = []
+        self.known_jobs: dict[str, dict[str, Any]] = {}
+        self.woken: list[tuple[str, bytes, str]] = []
+        self.hook_secret = "hook-secret-1"  # noqa: S105 - of a test
         self.store = MemorySessionStore()
         self._numbers = count(1)
         self.transfer = SessionTransfer(
@@ -148,6 +152,33 @@ class MemoryHost:
 
     async def usage(self, place: Address | None, since: date) -> Sequence[UsageLine]:
         return [line for line in self.usage_lines if line.day >= since and (place is None or line.place == str(place))]
+
+    async def jobs(self, place: Address | None) -> Sequence[dict[str, Any]]:
+        return [job for job in self.known_jobs.values() if place is None or job["chat"] == str(place)]
+
+    async def job(self, job_id: str) -> dict[str, Any] | None:
+        return self.known_jobs.get(job_id)
+
+    async def make_job(self, address: Address, text: str) -> dict[str, Any]:
+        job = {"id": str(next(self._numbers)), "chat": str(address), "prompt": text, "state": "active"}
+        self.known_jobs[job["id"]] = job
+        return job
+
+    async def act_on_job(self, job_id: str, action: Literal["run", "pause", "resume", "remove"]) -> str:
+        if action == "remove":
+            del self.known_jobs[job_id]
+        return f"{action} {job_id}"
+
+    def knows_hook(self, name: str) -> bool:
+        return name == "builds"
+
+    def is_signed(self, name: str, body: bytes, signature: str) -> bool:
+        return hmac.compare_digest(hmac.new(self.hook_secret.encode(), body, "sha256").hexdigest(), signature)
+
+    async def wake(self, name: str, body: bytes, delivery: str) -> tuple[str, bool]:
+        new = not delivery or all(other != delivery for _, _, other in self.woken)
+        self.woken.append((name, body, delivery))
+        return str(len(self.woken)), new
 
     async def access(self) -> AccessOverview:
         return AccessOverview(members=list(self.members.values()), pending=self.pending)

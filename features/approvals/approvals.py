@@ -71,6 +71,10 @@ class Approvals:
 
     async def _judge(self, api: ExtensionApi, place: str, event: ToolCalled) -> None:
         tool, options = event.call.name, self.options
+        command = event.arguments.get("command") if tool == "bash" else None
+        script = event.arguments.get("script") if tool == "schedule" else None
+        if isinstance(script, str) and script.strip() and options.policy(tool) != "deny" and options.policy("bash") != "allow":
+            tool, command = "bash", script  # a watcher needs what its command would need, and what is allowed is this very script
         policy = options.policy(tool)
         if policy == "allow":
             return
@@ -78,16 +82,19 @@ class Approvals:
         if policy == "deny":
             event.block(_SWITCHED_OFF.format(tool=tool, key=options.key(tool)))
             return
-        command = event.arguments.get("command") if tool == "bash" else None
         argv = simple_argv(command) if isinstance(command, str) else None
         if argv is not None and any(pattern.matches(argv) for pattern in self._patterns):
             return
         if await self._grants.covers(place, tool, argv):
             return
-        await self._ask(api, place, event, argv)
+        await self._ask(api, place, event, tool, argv)
 
-    async def _ask(self, api: ExtensionApi, place: str, event: ToolCalled, argv: tuple[str, ...] | None) -> None:
-        tool, timeout_s = event.call.name, self.options.timeout_s
+    async def _ask(self, api: ExtensionApi, place: str, event: ToolCalled, tool: str, argv: tuple[str, ...] | None) -> None:
+        """
+        Args:
+            tool: the one whose policy it is.
+        """
+        timeout_s = self.options.timeout_s
         if not api.ui.interactive:
             event.block(_NOBODY)
             return
@@ -96,7 +103,7 @@ class Approvals:
             "" if not may_stand else f'"{ALWAYS}" is for this very command.' if argv is not None else f'"{ALWAYS}" is for every call of it.'
         )
         answer = await api.ui.select(
-            request_text(tool, event.arguments, always=always),
+            request_text(event.call.name, event.arguments, always=always),
             [ONCE, ALWAYS, DENY] if may_stand else [ONCE, DENY],
             timeout_s=timeout_s,
             owners_only=[ALWAYS],

@@ -21,6 +21,7 @@ __all__ = [
     "DeliveryProgress",
     "DeliveryRefused",
     "DeliveryUncertain",
+    "DueRun",
     "InboundMessage",
     "InboundSink",
     "LiveView",
@@ -90,6 +91,40 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
+class Button(msgspec.Struct, frozen=True, kw_only=True):
+    """A button under a message. Pressing it is the same as typing ``command``, by whoever pressed."""
+
+    label: str
+    command: str
+
+
+class DueRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of a scheduled job, or another wake-up that no person sent, on its way into a chat.
+
+    ``mode``: a ``prompt`` is for the agent, a ``text`` is delivered as it stands. ``note`` is a line for the model before the prompt,
+    ``heading`` one for the person before the answer. ``isolated`` runs in a session of its own. ``by`` is the person behind it, ``owner``
+    and ``group`` as for a message of theirs. ``depth`` counts how many jobs made each other until this one. ``key`` is taken once, where
+    there is one.
+    """
+
+    id: str
+    job_id: str
+    address: Address
+    mode: Literal["prompt", "text"]
+    text: str
+    due_at: datetime
+    title: str = ""
+    note: str = ""
+    heading: str = ""
+    buttons: tuple[tuple[Button, ...], ...] = ()
+    isolated: bool = False
+    by: str = ""
+    owner: bool = False
+    group: bool = False
+    depth: int = 0
+    key: str = ""
+
+
 class InboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     """Something that arrived.
 
@@ -98,7 +133,8 @@ class InboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     joins what was sent together. ``kind``: ``edit`` is a new text for the message ``ref``, ``deletion`` takes it back; ``press`` is a
     button, whose command is ``text``. ``addressed`` says whether the bot was meant: always in a private chat; in a group when
     mentioned, answered or given a command. ``attended`` is False where nobody waits who could answer a question. ``extension`` is what an
-    extension of the session ``session`` asks for; without a text it asks to go on with what is in the conversation already.
+    extension of the session ``session`` asks for; without a text it asks to go on with what is in the conversation already. ``job`` is
+    a scheduled run, ``run``. Of these two no channel makes any.
     """
 
     key: str
@@ -106,7 +142,7 @@ class InboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     sender: Person
     text: str
     sent_at: datetime
-    kind: Literal["message", "edit", "deletion", "press", "extension"] = "message"
+    kind: Literal["message", "edit", "deletion", "press", "extension", "job"] = "message"
     session: str = ""
     aliases: tuple[str, ...] = ()
     ref: str | None = None
@@ -116,6 +152,7 @@ class InboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     group: bool = False
     addressed: bool = True
     attended: bool = True
+    run: "DueRun | None" = None
 
 
 class Overheard(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,13 +182,6 @@ class InboundSink(Protocol):
     async def accept(self, messages: Sequence[InboundMessage], cursor: Cursor | None = None) -> None: ...
 
     async def cursor(self, name: str) -> int | None: ...
-
-
-class Button(msgspec.Struct, frozen=True, kw_only=True):
-    """A button under a message. Pressing it is the same as typing ``command``, by whoever pressed."""
-
-    label: str
-    command: str
 
 
 class OutboundFile(msgspec.Struct, frozen=True, kw_only=True):

@@ -28,7 +28,8 @@ def plain(event: ExtensionEvent) -> dict[str, Any]:
         fields: dict[str, Any] = {"argv": spawn.argv, "cwd": spawn.cwd, "environment": sorted(spawn.environment)}
         fields["purpose"] = spawn.request.purpose
     else:
-        fields = vars(event)
+        names = [*vars(event), *(name for name, member in vars(type(event)).items() if isinstance(member, property))]
+        fields = {name: getattr(event, name) for name in names if not name.startswith("_")}
     read = _Plain().read(fields)
     assert isinstance(read, dict)
     return read

@@ -14,7 +14,7 @@ UNDERSTOOD = """- `hello`, `what can you do`
 - `run: COMMAND` runs a command
 - `read FILE`, `write FILE: TEXT`, `send me FILE`
 - `remember TEXT`, `what do you remember`
-- `remind me in 5 minutes to TEXT`, `remind me every day at 08:30 to TEXT`
+- `remind me in 5 minutes to TEXT`, `remind me at 18:30 to TEXT`, `remind me every day at 08:30 to TEXT`
 - `what is on today`, `add TITLE tomorrow at 10:00`
 - `sum up`"""
 ADVICE = "For real conversations, set `models.default` to a model of a provider that you have a key for."
@@ -47,7 +47,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 
 def understand(text: str, situation: Situation) -> Say | Action:
     """The answer to a message, or the first call that leads to it."""
-    wanted = text.strip()
+    wanted = _NOTES.sub("", text.strip()).strip()
     for pattern, respond in _RULES:
         match = pattern.fullmatch(wanted)
         if match is not None:
@@ -108,18 +108,33 @@ def _remind_daily(match: re.Match[str], _: Situation) -> Say | Action:
     )
 
 
+def _remind_at(match: re.Match[str], _: Situation) -> Action:
+    """Any other time; the tool says whether it is one."""
+    return _schedule(" ".join(match["when"].split()), match["what"].strip())
+
+
 def _schedule(when: str, prompt: str) -> Action:
     return Action(
         "schedule",
         {"action": "create", "when": when, "prompt": f"Remind me now: {prompt}"},
         f"I will remind you {when} to {prompt}.",
-        "no scheduler on this host (yet), so I cannot remind you",
+        "no scheduler here, so I cannot remind you",
     )
 
 
 def _remind_now(match: re.Match[str], _: Situation) -> Say:
     """What a reminder's own prompt asks when it is due."""
     return Say(f"Reminder: {match[1].strip()}")
+
+
+def _watched(match: re.Match[str], _: Situation) -> Say:
+    """A watcher's prompt: what its script printed is all that there is to say."""
+    return Say(f"The watcher says:\n\n{match[1]}")
+
+
+def _silent(_: re.Match[str], __: Situation) -> Say:
+    """A question that takes judgement, asked by the scheduler when nobody is there."""
+    return Say("[SILENT]")
 
 
 def _remind_when(match: re.Match[str], _: Situation) -> Say:
@@ -170,6 +185,13 @@ def _rule(pattern: str, respond: Callable[[re.Match[str], Situation], Say | Acti
     return re.compile(pattern, re.IGNORECASE | re.DOTALL), respond
 
 
+_TIME_FIRST = r"(?:in|at|every|on|next|today|tonight|tomorrow|daily|\d{4}-)[^\n]{1,60}?"
+_TIME_AT_THE_END = (
+    r"in \d{1,6} (?:minutes?|hours?|days?)|(?:(?:tomorrow|today|every (?:day|weekday|[a-z]{3,6}day)) )?at \d{1,2}(?::\d{2})?(?: ?[ap]m)?"
+)
+_NOTES = re.compile(r"^(?:\([^\n]*\)\n)+")
+"""What the host tells the model before a prompt, a line each."""
+
 _RULES = (
     _rule(r"(?:hello|hi|hey|good (?:morning|day|evening))\b[\s!.,]{0,9}(?:there|you)?[!.]{0,9}", _hello),
     _rule(r"(?:what can you do|help)[\s?.!]{0,9}", _help),
@@ -181,6 +203,10 @@ _RULES = (
     _rule(r"remember(?: that)?\s+(\S.*)", _remember),
     _rule(r"remind me in\s+(\d{1,6})\s*(minutes?|hours?|days?)\s+to\s+(\S.*)", _remind_in),
     _rule(r"remind me every day at\s+(\d{1,2}:\d{2})\s+to\s+(\S.*)", _remind_daily),
+    _rule(rf"remind me\s+(?P<when>{_TIME_FIRST})\s+to\s+(?P<what>\S.*)", _remind_at),
+    _rule(rf"remind me to\s+(?P<what>\S[^\n]*?)\s+(?P<when>{_TIME_AT_THE_END})[\s.!]{{0,9}}", _remind_at),
+    _rule(r"(?:find out whether this holds now:|this is the heartbeat:).*", _silent),
+    _rule(r".*\n\nThis is what its script printed\.[^\n]*\n(`{3,}\n.*)", _watched),
     _rule(r"remind me now:\s*(\S.*)", _remind_now),
     _rule(r"remind me to\s+(\S.*)", _remind_when),
     _rule(r"what(?:'s| is) on today[\s?.!]{0,9}", _today),

@@ -1,6 +1,7 @@
 """Entries as JSON text, and what can be saved of damaged ones."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,7 +22,7 @@ from features.contracts.sessions import (
 )
 from features.sessions.json_line import changed, json_text, member
 
-__all__ = ["decode_entry", "decode_header", "encode", "well_formed"]
+__all__ = ["decode_entries", "decode_entry", "decode_header", "encode", "well_formed"]
 
 R = TypeVar("R", bound=msgspec.Struct)
 
@@ -68,6 +69,14 @@ def decode_entry(text: str) -> SessionEntry | None:
         return _entries.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return _salvaged(text)
+
+
+def decode_entries(texts: Sequence[str]) -> list[SessionEntry | None]:
+    """Each as ``decode_entry`` has it; quicker for many, nearly all of which are sound."""
+    try:
+        return [_entries.decode(text) for text in texts]
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return [decode_entry(text) for text in texts]
 
 
 def decode_header(text: str) -> SessionHeader | None:

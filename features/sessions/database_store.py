@@ -9,7 +9,7 @@ import msgspec
 
 from features.contracts.database import Database, Migrations, Row, Transaction
 from features.contracts.sessions import SessionEntry, SessionHeader, SessionLines, SessionSummary, TransactionWork
-from features.sessions.codec import decode_entry, decode_header, encode
+from features.sessions.codec import decode_entries, decode_header, encode
 from features.sessions.digest import Digest, digest
 from features.sessions.session_lines import began_at, entries_of
 from features.sessions.timestamps import iso_text, iso_time
@@ -240,7 +240,7 @@ async def _decoded(rows: Sequence[Row]) -> list[SessionEntry | None]:
     """The entries, None for what cannot be read. Other chats get their turn during a long session."""
     entries: list[SessionEntry | None] = []
     for start in range(0, len(rows), _DECODE_AT_ONCE):
-        entries += [decode_entry(text) for (text,) in rows[start : start + _DECODE_AT_ONCE]]
+        entries += decode_entries([text for (text,) in rows[start : start + _DECODE_AT_ONCE]])
         await asyncio.sleep(0)
     return entries
 

@@ -17,6 +17,7 @@ from tests.servers.script import Reply, Step
 
 ROOT = Path(__file__).parents[2]
 RULE = "Never delete a file of this chat without asking Anna first, not even a draft."
+WRITTEN = "Answer in the language of the question."
 SUMMING_UP = "You write notes"
 
 
@@ -79,14 +80,15 @@ async def test_a_pinned_rule_is_in_every_request_through_fifty_compactions(tmp_p
         async with running(configured(tmp_path, config(server))) as (host, client):
             folder = host.config.host.data_dir / "workspaces" / "web-main"
             await told(client, "hello")
-            (folder / "AGENTS.md").write_text(f"# Rules\n\n{RULE}\n")
+            assert await told(client, f"/pin {RULE}") == "Pinned as number 1."
+            (folder / "AGENTS.md").write_text(f"# Rules\n\n{WRITTEN}\n")
             for number in range(51):
                 assert (await told(client, f"message {number} " + "talk " * 50)).startswith("answer")
         [(compactions,)] = rows(tmp_path, """SELECT count(*) FROM entries WHERE json LIKE '%"type":"compaction"%'""")
 
     talk = [body for body in requests if not is_summary(body)]
     assert compactions >= 50
-    assert all(RULE in str(body["system"]) for body in talk[1:])
+    assert all(RULE in str(body["system"]) and WRITTEN in str(body["system"]) for body in talk[1:])
     assert max(len(str(body["messages"])) for body in talk) < 6_000
     assert "message 50" in str(talk[-1]["messages"])
 

@@ -4,18 +4,13 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 from pathlib import Path
-
-import pytest
 
 from bot.clock import SystemClock
 from bot.testing import LoopbackChannel, LoopbackChat
 from tests.e2e.rig import configured, running, with_anthropic
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.script import Call, Reply
-
-in_chats = pytest.mark.skipif(find_spec("bot.conversations.extension_desk") is None, reason="chats do not know commands of extensions yet")
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "extensions"
 CONFIG = """
@@ -87,7 +82,34 @@ async def test_the_permission_gate_holds_back_a_command_that_nobody_allows(tmp_p
     assert not (workspace(tmp_path) / "no").exists()
 
 
-@in_chats
+async def test_the_permission_gate_lets_through_what_the_person_allows(tmp_path: Path) -> None:
+    """Asked in the chat, with buttons."""
+    call = Call(name="bash", arguments={"command": "touch yes; rm -f x"})
+    async with (
+        AnthropicServer([Reply(calls=[call]), Reply(text="Done it.")]) as model,
+        chat_with(tmp_path, model, example("permission_gate")) as chat,
+    ):
+        chat.says("tidy up")
+        await until(lambda: any(shown.buttons for shown in chat.shown))
+        (asked,) = [shown for shown in chat.shown if shown.buttons]
+        assert "touch yes; rm -f x" in asked.text
+        chat.presses(asked.buttons[0][0])
+        await until(lambda: any(shown.text == "Done it." for shown in chat.shown))
+    assert (workspace(tmp_path) / "yes").exists()
+
+
+async def test_the_todo_list_goes_back_with_the_branch(tmp_path: Path) -> None:
+    """Undoing the request undoes what it noted."""
+    add = [Reply(calls=[Call(name="todo", arguments={"action": "add", "text": text})]) for text in ("one", "two")]
+    script = [add[0], Reply(text="Noted one."), add[1], Reply(text="Noted two.")]
+    async with AnthropicServer(script) as model, chat_with(tmp_path, model, example("todo")) as chat:
+        assert await says(chat, "note one") == "Noted one."
+        assert await says(chat, "note two") == "Noted two."
+        assert await says(chat, "/todo") == "1. [ ] one\n2. [ ] two"
+        await says(chat, "/undo")
+        assert await says(chat, "/todo") == "1. [ ] one"
+
+
 async def test_the_todo_list_is_the_sessions_own_and_outlives_the_host(tmp_path: Path) -> None:
     """The model writes, the person reads; another session has another list, and going back brings it back."""
     script = [Reply(calls=[Call(name="todo", arguments={"action": "add", "text": "buy milk"})]), Reply(text="Noted.")]
@@ -117,7 +139,6 @@ async def test_the_path_guard_protects_a_file(tmp_path: Path) -> None:
     assert not (workspace(tmp_path) / ".env").exists()
 
 
-@in_chats
 async def test_the_parrot_can_be_chosen_and_answers(tmp_path: Path) -> None:
     """Also after a restart, since the session keeps its model."""
     async with AnthropicServer() as model:
@@ -144,7 +165,6 @@ async def test_the_custom_compaction_is_taken(tmp_path: Path) -> None:
         assert "The person said: plan the trip to Rome" in json.dumps(model.request)
 
 
-@in_chats
 async def test_what_is_loaded_again_is_at_work_at_once(tmp_path: Path) -> None:
     """Without a restart, in the chat where it was asked for."""
     (tmp_path / "word.py").write_text(extension("one"))
@@ -156,7 +176,6 @@ async def test_what_is_loaded_again_is_at_work_at_once(tmp_path: Path) -> None:
         assert await says(chat, "/word") == "two"
 
 
-@in_chats
 async def test_what_nobody_trusts_never_runs(tmp_path: Path) -> None:
     """Not even its import; once trusted it works."""
     mark = tmp_path / "mark"

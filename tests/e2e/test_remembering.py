@@ -50,6 +50,7 @@ async def test_a_real_model_is_offered_all_of_it_and_this_machine_is_not_the_int
         async with running(config) as (_, client):
             assert await said(client, "secret of elsewhere", "web:other") == "noted elsewhere"
             assert await said(client, "look") == "done"
+            assert "deploy" in [command["name"] for command in await client.get("/api/commands")]
     prompt = str(model.requests[1].body["system"])
     results = {block["tool_use_id"]: str(block["content"]) for block in model.request["messages"][-1]["content"]}
 

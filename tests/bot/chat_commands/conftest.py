@@ -9,6 +9,7 @@ import pytest
 
 from bot.access import ACCESS_MIGRATIONS, Access
 from bot.chat_commands import CommandContext, CommandServices, chat_commands
+from bot.chat_commands.context import Jobs
 from bot.chat_commands.testing import FixedModels, FixedUsage, NotedConversation, NotedExtensions
 from bot.config.chat_sections import AccessSection
 from bot.delivery import DELIVERY_MIGRATIONS
@@ -18,8 +19,11 @@ from features.approvals import APPROVAL_MIGRATIONS, ApprovalOptions, Approvals
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, Button, ChannelHealth, Person
 from features.contracts.models import Model
-from features.contracts.testing import FakeClock
+from features.contracts.testing import FakeClock, sequential_ids
 from features.memory import Memory
+from features.processes import ProcessPolicyOptions, ProcessRunner, ProcessSpawnPolicy, SecretRedactor
+from features.scheduler import SCHEDULER_MIGRATIONS, JobScheduler, SchedulerOptions
+from features.scheduler.testing import HANDED_MIGRATIONS, MemoryDelivery
 from features.skills import SKILL_MIGRATIONS, SkillCatalog
 from tests.bot.memory_database import MemoryDatabase
 from workspaces import Workspaces
@@ -68,9 +72,20 @@ class Chat:
         return await self.says(button.command, by, group=group)
 
 
+def resting_jobs(database: MemoryDatabase, clock: FakeClock, folder: Path) -> Jobs:
+    """What is said about jobs, of a scheduler in which none becomes due."""
+    redactor = SecretRedactor()
+    processes = ProcessRunner(ProcessSpawnPolicy(ProcessPolicyOptions(), redactor=redactor, environ={}), redactor)
+    delivery = MemoryDelivery(folder)
+    return JobScheduler(database, delivery, processes, SchedulerOptions(), clock=clock, ids=sequential_ids()).commands
+
+
 @pytest.fixture
 async def chat(tmp_path: Path) -> AsyncIterator[Chat]:
-    database = MemoryDatabase(SETTINGS_MIGRATIONS, ACCESS_MIGRATIONS, DELIVERY_MIGRATIONS, SKILL_MIGRATIONS, APPROVAL_MIGRATIONS)
+    database = MemoryDatabase(
+        SETTINGS_MIGRATIONS, ACCESS_MIGRATIONS, DELIVERY_MIGRATIONS, SKILL_MIGRATIONS, APPROVAL_MIGRATIONS, SCHEDULER_MIGRATIONS,
+        HANDED_MIGRATIONS,
+    )  # fmt: skip
     clock = FakeClock()
     access = Access(AccessSection(owners=(OWNER.id,)), database, clock, Random(1))
     await access.load()
@@ -86,6 +101,7 @@ async def chat(tmp_path: Path) -> AsyncIterator[Chat]:
         models=models,
         settings=SettingsStore(database, defaults),
         usage=usage,
+        jobs=resting_jobs(database, clock, tmp_path),
         access=access,
         extensions=desk,
         approvals=Approvals(ApprovalOptions(tools={"bash": "ask", "write": "deny"}, allow_commands=("git status",)), database, clock),

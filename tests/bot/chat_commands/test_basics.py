@@ -12,7 +12,7 @@ def test_every_documented_command_is_there() -> None:
     """The list is a promise; what acts outside the queue is one too."""
     commands = chat_commands()
     names = "start help new stop status model thinking compact tree fork label undo retry sessions resume delete name export"
-    names += " timezone busy verbose memory skills usage settings extensions reload approvals answer pair"
+    names += " timezone busy verbose schedule jobs job memory skills usage settings extensions reload approvals answer pair"
 
     assert [command.name for command in commands] == names.split()
     assert {command.name for command in commands if command.control} == {"start", "help", "stop", "status", "answer", "pair"}

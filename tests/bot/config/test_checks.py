@@ -116,7 +116,6 @@ def test_what_cannot_work_is_refused_before_anything_starts(tmp_path: Path, text
         ("access.mode = 'open'\naccess.confirm_open = true", "access.mode is 'open': everybody who finds the bot may talk"),
         ("http.host = '0.0.0.0'", "http.host is '0.0.0.0': the page is open to the network."),
         ("channels.telegram.token = 'env:KEY'", "channels.telegram.token does not look like a bot token"),
-        ("heartbeat.every_minutes = 5", "heartbeat.every_minutes is set, but this version has no heartbeat yet."),
         ("calendar.backend = 'google'", "calendar.backend is set, but this version has no Google Calendar yet."),
         ("a2a.enabled = true", "a2a.enabled is set, but this version has no A2A yet."),
     ],

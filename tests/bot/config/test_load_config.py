@@ -75,7 +75,7 @@ def test_what_this_version_cannot_serve_is_warned_about(tmp_path: Path) -> None:
     """Silence would look as if it worked."""
     warned = " ".join(load_config(EVERY_KEY, SECRETS, tmp_path).warnings)
 
-    for key in ("mcp.servers", "hooks", "webhooks", "language_servers"):
+    for key in ("mcp.servers", "language_servers"):
         assert f"{key} is set, but this version has no" in warned
 
 

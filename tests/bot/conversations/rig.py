@@ -1,6 +1,7 @@
 """Conversations over a real database, with a scripted model and a platform in memory."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,6 +18,8 @@ from bot.conversations.session_seat import SessionOpener
 from bot.conversations.spending import PlaceSpending
 from bot.delivery import Inbox, Outbox, StoredMessage
 from bot.delivery.place_log import DatabasePlaceLog
+from bot.jobs import JobDesk
+from bot.jobs.isolated_runs import IsolatedRuns
 from bot.migrations import all_migrations
 from bot.place_extensions import PlaceExtensions
 from bot.questions import Questions
@@ -28,14 +31,17 @@ from features.agent.testing import SCRIPTED_MODEL, FunctionTool, ScriptedModels,
 from features.approvals import ApprovalOptions, Approvals
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, InboundMessage, Person
+from features.contracts.database import Database as AnyDatabase
 from features.contracts.database import Row
 from features.contracts.events import SessionEvent
+from features.contracts.jobs import JobOrigin, RunEnd
 from features.contracts.messages import UserMessage, message_text
 from features.contracts.models import Model
 from features.contracts.testing import FakeClock, sequential_ids
 from features.extensions import ExtensionCatalogue, ExtensionChoices, ExtensionLoader
 from features.memory import Memory
-from features.processes import SecretRedactor
+from features.processes import ProcessPolicyOptions, ProcessRunner, ProcessSpawnPolicy, SecretRedactor
+from features.scheduler import JobScheduler, SchedulerOptions
 from features.sessions import DatabaseSessionStore, SessionTransfer
 from features.skills import SkillCatalog
 from features.storage import Database
@@ -56,14 +62,14 @@ async def eventually(holds: Callable[[], bool]) -> None:
 
 
 class Rig:
-    def __init__(self, database: Database, folder: Path, provider: ScriptedProvider, clock: FakeClock, settings: dict[str, Any]) -> None:
+    def __init__(self, database: AnyDatabase, folder: Path, provider: ScriptedProvider, clock: FakeClock, settings: dict[str, Any]) -> None:
         ids = _ids
         fallbacks, budget, compaction = settings.pop("fallbacks", ()), settings.pop("budget", 0.0), settings.pop("compaction", None)
         built_in = settings.pop("extensions", ())
         learn = settings.pop("learn", lambda commands: None)
         approvals = settings.pop("approvals", None)
         self.clock = clock
-        self.database = database
+        self.database: Any = database
         self.provider = provider
         self.folder = folder
         self.channel = LoopbackChannel(clock=clock)
@@ -77,7 +83,8 @@ class Rig:
         models = ScriptedModels(provider, SEEING)
         self.outbox = Outbox(
             database, channels, clock=clock, ids=ids, random=Random(1),
-            redact=str, refused=self._refused, delivered=lambda delivery: None, changed=lambda delivery: None,
+            redact=str, refused=self._refused, delivered=lambda delivery: self.scheduler.answer_delivered(delivery.answers),
+            changed=lambda delivery: None,
         )  # fmt: skip
         self.questions = Questions(database, self.outbox, clock=clock, ids=ids)
         self.access = Access(AccessSection(mode="open", confirm_open=True, owners=("loop:1",)), database, clock, Random(1))
@@ -92,9 +99,17 @@ class Rig:
         )
         memory = Memory(DatabasePlaceLog(database), folder=workspaces.folder, host_file=None, is_owners=lambda place: False)
         self.approvals = Approvals(approvals or ApprovalOptions(), database, clock)
+        redactor = SecretRedactor()
+        processes = ProcessRunner(ProcessSpawnPolicy(ProcessPolicyOptions(), redactor=redactor, environ=os.environ), redactor)
+        desk = JobDesk(
+            database=database, inbox=self.inbox, outbox=self.outbox, settings=self.settings, workspaces=workspaces, access=self.access,
+            channels=channels, conversations=lambda: self.conversations, isolated=lambda: self.isolated,
+        )  # fmt: skip
+        self.scheduler = JobScheduler(database, desk, processes, SchedulerOptions(), clock=clock, ids=ids)
         command_services = CommandServices(
             models=_Models(models), settings=self.settings, usage=usage, access=self.access, extensions=self.extensions,
-            skills=self.skills, memory=memory, approvals=self.approvals, channels_health=dict, registry=registry, clock=clock,
+            skills=self.skills, memory=memory, approvals=self.approvals, jobs=self.scheduler.commands,
+            channels_health=dict, registry=registry, clock=clock,
         )  # fmt: skip
 
         def context(conversation: Conversation, sender: Person, owner: bool, group: bool) -> CommandContext:
@@ -104,41 +119,41 @@ class Rig:
             store=self.store, models=models, prompts=SystemPromptBuilder(), redactor=SecretRedactor(), clock=clock, ids=ids,
             random=Random(1), fallbacks=fallbacks, compaction=compaction,
         )  # fmt: skip
-        self.conversations = Conversations(
-            ConversationServices(
-                inbox=self.inbox,
-                outbox=self.outbox,
-                questions=self.questions,
-                settings=self.settings,
-                opener=SessionOpener(
-                    factory,
-                    self.store,
-                    self.settings,
-                    workspaces,
-                    clock=clock,
-                    tools=lambda place, send: ToolRegistry([self.tool]),
-                    skills=self.skills,
-                    memory=memory,
-                    post=self.outbox.post,
-                    extensions=self.extensions,
-                    built_in=[self.approvals.extension(), *built_in],
-                    host_commands=[command.name for command in registry.menu()],
-                    spending=lambda place, zone: PlaceSpending(usage, place, zone, clock=clock, budget_usd=budget),
-                ),
-                transfer=SessionTransfer(self.store, originals=folder / "damaged", clock=clock, ids=ids),
-                channels=channels,
-                attachments=Attachments(workspaces, UploadStore(folder / "uploads"), clock),
-                commands=registry,
-                context=context,
-                skills=self.skills,
-                usage=usage,
-                publish=lambda address, event: self.events.append((address, event)),
+        services = ConversationServices(
+            inbox=self.inbox,
+            outbox=self.outbox,
+            questions=self.questions,
+            settings=self.settings,
+            opener=SessionOpener(
+                factory,
+                self.store,
+                self.settings,
+                workspaces,
                 clock=clock,
-                ids=ids,
-                learn=learn,
+                tools=lambda place, send: ToolRegistry([self.tool]),
+                skills=self.skills,
+                memory=memory,
+                post=self.outbox.post,
+                extensions=self.extensions,
+                built_in=[self.approvals.extension(), self.scheduler.extension(self._origin), *built_in],
+                host_commands=[command.name for command in registry.menu()],
+                spending=lambda place, zone: PlaceSpending(usage, place, zone, clock=clock, budget_usd=budget),
             ),
-            idle_evict_minutes=30,
+            transfer=SessionTransfer(self.store, originals=folder / "damaged", clock=clock, ids=ids),
+            channels=channels,
+            attachments=Attachments(workspaces, UploadStore(folder / "uploads"), clock),
+            commands=registry,
+            context=context,
+            skills=self.skills,
+            usage=usage,
+            publish=lambda address, event: self.events.append((address, event)),
+            clock=clock,
+            ids=ids,
+            learn=learn,
+            ended=self._ended,
         )
+        self.conversations = Conversations(services, idle_evict_minutes=30)
+        self.isolated = IsolatedRuns(services, self.store, channels)
         self._listening: asyncio.Task[None] | None = None
 
     def chat(self, name: str = "1", *, group: bool = False) -> LoopbackChat:
@@ -150,7 +165,10 @@ class Rig:
     async def start(self) -> None:
         cut = await self.outbox.recover()
         await self.questions.recover()
+        await self.scheduler.recover()
         await self.conversations.recover(cut)
+        await self.isolated.recover()
+        self.scheduler.start()
         self._listening = asyncio.ensure_future(self.channel.run(self.inbox))
 
     async def crash(self) -> None:
@@ -158,13 +176,16 @@ class Rig:
         if self._listening is not None:
             self._listening.cancel()
             await asyncio.gather(self._listening, return_exceptions=True)
+        await self.scheduler.close()
+        await self.isolated.close()
         await self.conversations.close()
         await self.questions.close()
         await self.outbox.close()
         await self.inbox.close()
 
     async def rows(self, sql: str) -> list[Row]:
-        return await self.database.read(lambda t: t.fetch_all(sql))
+        rows: list[Row] = await self.database.read(lambda t: t.fetch_all(sql))
+        return rows
 
     async def inbox_states(self) -> list[str]:
         return [row[0] for row in await self.rows("SELECT state FROM inbox ORDER BY position")]
@@ -188,8 +209,16 @@ class Rig:
         self.taken += 1
         self.conversations.dispatch(stored)
 
+    def _origin(self, address: Address, session_id: str) -> JobOrigin:
+        return self.isolated.origin(session_id) or self.conversations.get(address).origin
+
+    def _ended(self, message_ids: tuple[str, ...], end: RunEnd, error: str) -> None:
+        for message_id in message_ids:
+            self.scheduler.run_ended(message_id, end, error)
+
     async def _refused(self, delivery: Any, reason: str) -> None:
         self.conversations.delivery_refused(delivery, reason)
+        self.scheduler.answer_delivered(delivery.answers, reason)
 
 
 class _Models:
@@ -210,10 +239,21 @@ _ids = sequential_ids()
 
 
 @asynccontextmanager
-async def opened(folder: Path, provider: ScriptedProvider, *, clock: FakeClock | None = None, **settings: Any) -> AsyncIterator[Rig]:
-    """A host's conversations; leaving is a crash, after which the same folder may be opened again."""
+async def opened(
+    folder: Path,
+    provider: ScriptedProvider,
+    *,
+    clock: FakeClock | None = None,
+    wrap: Callable[[AnyDatabase], AnyDatabase] = lambda database: database,
+    **settings: Any,
+) -> AsyncIterator[Rig]:
+    """A host's conversations; leaving is a crash, after which the same folder may be opened again.
+
+    Args:
+        wrap: puts something between them and the database.
+    """
     async with Database(folder / "state.db", all_migrations()) as database:
-        rig = Rig(database, folder, provider, clock or FakeClock(), settings)
+        rig = Rig(wrap(database), folder, provider, clock or FakeClock(), settings)
         await rig.access.load()
         await rig.start()
         try:

@@ -15,7 +15,7 @@ class FullDisk:
     def __init__(self, rig: Rig) -> None:
         self._write = rig.database.write
         self.full = False
-        rig.database.write = self._refuse  # type: ignore[method-assign]
+        rig.database.write = self._refuse
 
     async def _refuse(self, work):  # type: ignore[no-untyped-def]
         if self.full:

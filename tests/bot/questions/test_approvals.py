@@ -42,7 +42,7 @@ async def test_a_call_waits_for_its_button(tmp_path: Path) -> None:
         await rig.chat().until(lambda: rig.chat().shown[-1].text == "well then")
 
         assert len(rig.tool.calls) == 1
-        assert rig.chat().shown[0].text.endswith("Answered: Allow once")
+        await rig.chat().until(lambda: rig.chat().shown[0].text.endswith("Answered: Allow once"))
 
 
 @pytest.mark.parametrize(("typed", "said"), [("deny", "did not allow"), ("no", "did not allow"), (None, "within 300 seconds")])

@@ -6,9 +6,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from bot.migrations import all_migrations
 from features.agent.testing import ScriptedProvider, answers
 from features.contracts.chat import Person
 from features.contracts.ui import UserInterface
+from features.storage import Database
 from tests.bot.conversations.rig import eventually, opened
 from tests.bot.questions.asking import asking
 
@@ -167,13 +169,12 @@ async def test_a_killed_process_leaves_no_open_question(tmp_path: Path) -> None:
     async with asking(tmp_path, lambda ui: ui.confirm("Shall I?")) as it:
         it.chat.says("go")
         await it.asked("Shall I?")
+    async with Database(tmp_path / "state.db", all_migrations()) as database:  # as kill -9 would have left it
+        await database.write(lambda t: t.execute("UPDATE questions SET state = 'open', ending = ''"))
     async with opened(tmp_path, ScriptedProvider(answers("where was I"))) as rig:
-        await rig.database.write(lambda t: t.execute("UPDATE questions SET state = 'open', ending = ''"))  # as kill -9 would have left it
-    async with opened(tmp_path, ScriptedProvider()) as rig:
-        await rig.idle()
-
         ((state, ending),) = await rig.rows("SELECT state, ending FROM questions")
-        assert (state, ending[:15]) == ("closed", "I was restarted")
+        assert state != "open"
+        assert ending.startswith("I was restarted")
 
 
 async def test_in_a_group_others_may_not_answer(tmp_path: Path) -> None:

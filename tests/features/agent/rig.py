@@ -134,7 +134,9 @@ def _word(event: SessionEvent) -> str | None:
 
 
 def _role(message: Message) -> str:
-    return {"UserMessage": "user", "ToolResultMessage": "toolResult", "CustomMessage": "custom"}[type(message).__name__]
+    return {"UserMessage": "user", "ToolResultMessage": "toolResult", "CustomMessage": "custom", "CompactionSummaryMessage": "summary"}[
+        type(message).__name__
+    ]
 
 
 def say(text: str, *ids: str, owner: bool = False) -> Prompt:

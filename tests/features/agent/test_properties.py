@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from features.agent.testing import FunctionTool, Step, answers, breaks_off, call, fails, hangs, raises
 from features.contracts.errors import ModelMustAct, OperatorMustAct
-from features.contracts.messages import AssistantMessage, ToolCall
+from features.contracts.messages import AssistantMessage, ToolCall, UserMessage
+from features.contracts.sessions import MessageEntry
 from features.contracts.tools import ToolInvocation, ToolResult, text_result
-from tests.features.agent.rig import CountingStore, Rig, check_grammar, check_results, roles, say, shown, texts, until
+from tests.features.agent.rig import CountingStore, Rig, check_grammar, check_results, say, shown, texts, until
 
 TOOLS = ("quick", "slow", "fails", "breaks", "alone", "ghost")
 FAILURES = ("rate_limit", "overloaded", "server", "network", "auth", "overflow")
@@ -123,14 +124,16 @@ async def one_run(folder: Path, steps: list[Step], people: list[tuple[int, str]]
     check_grammar(r.events)
     assert not session.running
     assert r.provider.open_streams == 0
-    stored_prompts = {texts(m) for m in session.manager.messages if roles([m]) == ["user"]}
+    stored = [entry.message for entry in session.manager.branch() if isinstance(entry, MessageEntry)]  # also what has been summed up
+    stored_prompts = {texts(m) for m in stored if isinstance(m, UserMessage)}
     assert not isinstance(outcome, Exception)
     waiting = {prompt.text for prompt in session.queued}
     assert stored_prompts.isdisjoint(waiting)
     if not full_at:
         assert stored_prompts | waiting == said
         check_results(session.manager.messages)
-        kept = "".join(texts(m) for m in session.manager.messages if isinstance(m, AssistantMessage) and m.stop_reason != "error")
+        check_results(stored)
+        kept = "".join(texts(m) for m in stored if isinstance(m, AssistantMessage) and m.stop_reason != "error")
         assert shown(r.events) == kept
     reopened = await r.open()
     r.provider._steps[:] = [answers("next")]

@@ -79,7 +79,11 @@ async def test_a_command_finds_facts_and_a_payload(tmp_path: Path, told: Path) -
         "PUMICE_TOOL_NAME": "bash", "PUMICE_TOOL_CALL_ID": "call-1",
     }  # fmt: skip
     assert (facts["TZ"], cwd, "MY_API_KEY" in facts) == ("Europe/Vienna", str(tmp_path / "workspace"), False)
-    assert payload["data"]["arguments"] == {"command": "echo [REDACTED]"}
+    assert payload["data"] == {
+        "refusal": None, "owner": True, "arguments": {"command": "echo [REDACTED]"},
+        "call": {"id": "call-1", "name": "bash", "arguments": {"command": "ls"}, "thoughtSignature": None, "invalidArguments": None,
+                 "type": "toolCall"},
+    }  # fmt: skip
     assert {name: payload[name] for name in ("event", "chat", "session_name", "at")} == {
         "event": "tool_call", "chat": "telegram:1", "session_name": "Rome", "at": "2026-01-05T09:00:00+00:00",
     }  # fmt: skip

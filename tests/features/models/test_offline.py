@@ -125,7 +125,7 @@ async def test_to_anything_else_it_says_what_it_is(offline: ModelRegistry, text:
     ("text", "lacking"),
     [
         ("run: ls", "no tool that runs commands"),
-        ("remind me in 5 minutes to eat", "no scheduler on this host"),
+        ("remind me in 5 minutes to eat", "no scheduler here"),
         ("what is on today", "no calendar on this host"),
         ("send me a.txt", "no way to send files"),
         ("remember x", "no memory on this host"),
