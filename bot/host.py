@@ -24,6 +24,7 @@ from typing import Self
 
 from bot.access import Access
 from bot.chat_commands import CommandContext, CommandServices, chat_commands
+from bot.command_menu import CommandMenu
 from bot.config import Config
 from bot.conversations import Conversation, Conversations
 from bot.conversations.attachments import Attachments
@@ -186,6 +187,7 @@ class Host:
         await self._access.load()
         self.events = EventHub(clock)
         self.commands: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
+        self._menu = CommandMenu(self.commands, changed=self._announce_again)
         self._workspaces = Workspaces(config.host.data_dir / "workspaces")
         self._memory = make_memory(config, self.database, self._access, self._workspaces)
         self._skills = SkillCatalog(
@@ -274,7 +276,7 @@ class Host:
             inbox=self.inbox, outbox=self.outbox, questions=self._questions, settings=self._settings, opener=opener,
             transfer=transfer, channels=self.channels, skills=self._skills,
             attachments=Attachments(workspaces, self._uploads, clock, make_transcriber(config, self._processes)),
-            commands=self.commands, context=self._command_context(),
+            commands=self.commands, learn=self._menu.learn, context=self._command_context(),
             usage=self._usage, publish=self.events.publish, clock=clock, ids=ids, ended=self._run_ended,
         )  # fmt: skip
         self.conversations = Conversations(services, idle_evict_minutes=config.chat.idle_evict_minutes)
@@ -284,7 +286,7 @@ class Host:
         self.desk = HostDesk(
             events=self.events, channels=self.channels, conversations=self.conversations, inbox=self.inbox, outbox=self.outbox,
             log=ChatLog(self.database), store=store, transfer=transfer, usage=self._usage, access=self._access, uploads=self._uploads,
-            commands=self.commands, skill_commands=lambda: self._skill_commands, scheduler=self.scheduler, webhooks=self._webhooks,
+            commands=self._menu.all, skill_commands=lambda: self._skill_commands, scheduler=self.scheduler, webhooks=self._webhooks,
             state=lambda: self._state, clock=clock, ids=ids,
         )  # fmt: skip
 
@@ -351,7 +353,11 @@ class Host:
 
     async def _announce_commands(self, channel: ChatChannel) -> None:
         self._skill_commands = await self._skills.menu()
-        await channel.announce_commands([*self.commands.menu(), *self._skill_commands])
+        await channel.announce_commands([*self._menu.all(), *self._skill_commands])
+
+    def _announce_again(self) -> None:
+        for channel in self.channels.values():
+            self._errands.start(self._announce_commands(channel), name=f"commands {channel.name}")
 
     def _check_models(self) -> None:
         models = self.config.models

@@ -8,7 +8,6 @@ from typing import Any, Literal
 import msgspec
 
 from bot.access import Access
-from bot.chat_commands import CommandContext
 from bot.conversations import Conversations
 from bot.delivery import Inbox, Outbox, StoredMessage
 from bot.delivery.chat_log import ChatLog, LoggedMessage, logged_delivery, logged_message
@@ -19,7 +18,6 @@ from bot.http.host_view import AccessMember, AccessOverview, ChatRow, HostHealth
 from bot.jobs.webhooks import Webhooks
 from bot.version import VERSION
 from channels.web import UploadStore
-from features.commands import CommandRegistry
 from features.contracts.chat import Address, Attachment, ChatChannel, ChatCommand, InboundMessage, OutboundFile, OutboundMessage, Person
 from features.contracts.clock import Clock
 from features.contracts.errors import UserMustAct
@@ -60,7 +58,7 @@ class HostDesk:
         usage: UsageLedger,
         access: Access,
         uploads: UploadStore,
-        commands: CommandRegistry[CommandContext],
+        commands: Callable[[], Sequence[ChatCommand]],
         scheduler: JobScheduler,
         webhooks: Webhooks,
         skill_commands: Callable[[], Sequence[ChatCommand]],
@@ -94,7 +92,7 @@ class HostDesk:
         return address.channel in self._channels
 
     def commands(self) -> Sequence[ChatCommand]:
-        return [*self._commands.menu(), *self._skill_commands()]
+        return [*self._commands(), *self._skill_commands()]
 
     async def chats(self) -> Sequence[ChatRow]:
         return [

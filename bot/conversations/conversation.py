@@ -400,6 +400,7 @@ class Conversation:
         self._wake()
 
     def _opened(self, session: AgentSession, news: Sequence[LoadedExtension]) -> None:
+        self._services.learn(self._seat.shared_commands)
         for notice in session.notices:
             self._tell(notice)
         if news:

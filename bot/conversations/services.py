@@ -1,6 +1,6 @@
 """What all conversations of a host share."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -13,7 +13,7 @@ from bot.delivery import Inbox, Outbox
 from bot.questions import Questions
 from bot.settings import SettingsStore
 from features.commands import CommandRegistry
-from features.contracts.chat import Address, ChatChannel, Person
+from features.contracts.chat import Address, ChatChannel, ChatCommand, Person
 from features.contracts.clock import Clock
 from features.contracts.events import SessionEvent
 from features.contracts.jobs import RunEnd
@@ -30,7 +30,8 @@ __all__ = ["ConversationServices"]
 
 
 class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
-    """``context`` makes what a command is given; ``publish`` tells every session event to whoever watches.
+    """``context`` makes what a command is given; ``publish`` tells every session event to whoever watches; ``learn`` hears of commands that
+    extensions bring.
 
     ``ended`` hears how the run of some messages ended, or that they were answered without one.
     """
@@ -50,6 +51,7 @@ class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
     publish: Callable[[Address, SessionEvent], None]
     clock: Clock
     ids: Callable[[], str]
+    learn: Callable[[Sequence[ChatCommand]], None] = lambda commands: None
     ended: Callable[[tuple[str, ...], RunEnd, str], None] = lambda messages, end, error: None
 
     def spent(self, place: Address, zone: str, message: AssistantMessage) -> TransactionWork:

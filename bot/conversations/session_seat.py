@@ -14,7 +14,7 @@ from bot.questions import ChatQuestions
 from bot.settings import ChatSettings, SettingsStore
 from features.agent import AgentSession, AgentSessionFactory, AgentSessionOptions
 from features.contracts.agent import EntryJournal, SessionHost, Spending
-from features.contracts.chat import Address, ChatSender, OutboundMessage
+from features.contracts.chat import Address, ChatCommand, ChatSender, OutboundMessage
 from features.contracts.clock import Clock
 from features.contracts.errors import UserMustAct
 from features.contracts.events import SessionEvent
@@ -292,6 +292,18 @@ class SessionSeat:
         session.subscribe(self._heard)
         self._opened(session, lease.news if tell else ())
         return session
+
+    @property
+    def shared_commands(self) -> Sequence[ChatCommand]:
+        """Commands that the present session's extensions bring, but for those of extensions that are the place's own."""
+        if self.current is None or self._lease is None:
+            return []
+        own = {extension.name for extension in self._lease.all if extension.own}
+        return [
+            ChatCommand(name=command.name, description=command.description)
+            for owner, command in self.current.extensions.owned_commands()
+            if owner not in own
+        ]
 
     def _wanted(self, settings: ChatSettings) -> tuple[str, int]:
         """What a session has to be opened again for: the place's zone and the version of its extensions."""

@@ -141,7 +141,7 @@ class Turn:
             source_ids=self.ids,
             timestamp=unix_ms(self.first.sent_at),
             owner=self.owner,
-            source="extension" if self.apart else "person",
+            source="extension" if self.apart else "job" if self.run is not None else "person",
         )
 
     def _call(self, fetched: Fetched) -> Prompt:

@@ -12,6 +12,7 @@ from features.agent.extension_port import ExtensionPort
 from features.agent.interruption import Interruption, RunStopped
 from features.agent.lone_host import LoneHost
 from features.agent.loop import AgentRun
+from features.agent.opening import tell_model
 from features.agent.session_compaction import SessionCompaction
 from features.agent.session_moves import SessionMoves
 from features.agent.session_state import SessionState
@@ -24,11 +25,8 @@ from features.contracts.extension_events import (
     InputReceived,
     MessageEnding,
     MessageStarted,
-    ModelSelected,
-    ResourcesDiscovered,
     SessionForked,
     SessionShutdown,
-    SessionStarted,
 )
 from features.contracts.messages import AssistantMessage, CustomMessage, ToolResultMessage, Usage, UserMessage
 from features.contracts.models import Model, ThinkingLevel
@@ -44,13 +42,11 @@ log = logging.getLogger("pumice.agent")
 class AgentSession:
     """One session and at most one run of it. Made by ``AgentSessionFactory``.
 
-    ``notices`` are what a person should hear about how it was opened, such as a model that is no longer there. ``resources`` are the
-    skills and templates that its extensions bring.
+    ``notices`` are what a person should hear about how it was opened, such as a model that is no longer there.
     """
 
     def __init__(self, state: SessionState, *, port: ExtensionPort, host: SessionHost | None = None, notices: Sequence[str] = ()) -> None:
         self.notices = tuple(notices)
-        self.resources = ResourcesDiscovered("startup")
         self._state = state
         self._port = port
         self._alone = LoneHost(self._start_alone)
@@ -249,14 +245,14 @@ class AgentSession:
         await self._state.transcript.set_model(model)
         self._state.model = model
         if changed:
-            await self._tell_model("set")
+            await tell_model(self._state, "set")
 
     async def set_thinking(self, level: ThinkingLevel) -> None:
         changed = level != self.thinking
         await self._state.transcript.set_thinking(level)
         self._state.thinking = level
         if changed:
-            await self._tell_model("set")
+            await tell_model(self._state, "set")
 
     async def move_to(self, entry_id: str | None, *, summarise: bool = False, instructions: str = "", label: str | None = None) -> None:
         """Go on from another entry; see ``SessionMoves``."""
@@ -327,16 +323,6 @@ class AgentSession:
         """Whether an owner asked for the run that goes on, or for the one whose end is being told."""
         return self._run.owner if self._run is not None else self._aftermath.owner
 
-    async def opened(self, began: Literal["startup", "new", "resume", "fork", "reload"], *, restored: bool) -> None:
-        """Tell the extensions that the session is there, and ask what they bring. Called once, by the factory."""
-        if self.extensions.wants(SessionStarted):
-            await self.extensions.dispatch(SessionStarted(began))
-        if restored:
-            await self._tell_model("restore")
-        self.resources = ResourcesDiscovered("reload" if began == "reload" else "startup")
-        if self.extensions.wants(ResourcesDiscovered):
-            await self.extensions.dispatch(self.resources)
-
     async def looked_at(self, message: CustomMessage) -> CustomMessage:
         """A message that is to be stored outside of a run, as its extensions leave it."""
         if self.extensions.wants(MessageStarted):
@@ -362,10 +348,6 @@ class AgentSession:
         """Stop the run without waiting for its end."""
         if self._run is not None:
             self._run.stop.request()
-
-    async def _tell_model(self, source: Literal["set", "restore"]) -> None:
-        if self.extensions.wants(ModelSelected):
-            await self.extensions.dispatch(ModelSelected(self.model, self.thinking, source))
 
     async def _start_alone(self, prompt: Prompt) -> None:
         """A prompt of an extension in a session without a host."""

@@ -9,6 +9,7 @@ import msgspec
 from features.agent.extension_port import ExtensionPort
 from features.agent.listeners import Listeners
 from features.agent.model_choice import ModelChoice, RestingModels
+from features.agent.opening import tell_opened
 from features.agent.options import AgentSessionOptions, RetryOptions
 from features.agent.prompt_queues import PromptQueues
 from features.agent.redaction import Redaction
@@ -89,7 +90,7 @@ class AgentSessionFactory:
             await state.extensions.close()
             raise
         session = AgentSession(state, notices=notices, port=port, host=options.host)
-        await session.opened(options.began, restored=manager.model is not None)
+        await tell_opened(state, options.began, restored=manager.model is not None)
         return session
 
     def _state(self, manager: SessionManager, options: AgentSessionOptions, models: SessionModels) -> SessionState:

@@ -210,7 +210,11 @@ class ExtensionRunner:
     # What else they bring
 
     def commands(self) -> tuple[ExtensionCommand, ...]:
-        return tuple(command for _, _, command in self.registrations.commands)
+        return tuple(command for _, command in self.owned_commands())
+
+    def owned_commands(self) -> list[tuple[str, ExtensionCommand]]:
+        """Commands with the extensions that bring them."""
+        return [(owner, command) for _, owner, command in self.registrations.commands]
 
     async def run_command(self, name: str, arguments: str, *, owner: bool) -> CommandResult:
         """

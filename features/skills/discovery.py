@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -53,6 +53,21 @@ class Discovery:
             problems=tuple(search.problems),
         )
 
+    def look_at(self, skills: Sequence[Path], templates: Sequence[Path]) -> Found:
+        """What stands in these folders and files, which are code of this host's own and are followed wherever they lead."""
+        search = _Search(self._known, "host")
+        for path in skills:
+            search.run_skills(path)
+        for path in templates:
+            search.run_templates(path)
+        while len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+        return Found(
+            skills=search.distinct(search.skills),
+            templates=search.distinct(search.templates),
+            problems=tuple(search.problems),
+        )
+
 
 class _Search:
     """One look. A place's own folder can be filled by its agent, so no link in it is followed and what it holds is digested."""
@@ -80,6 +95,33 @@ class _Search:
                 self._problem(name, "it is a link, and links are not followed here; put the files themselves there")
             except (OSError, TooMuch) as error:
                 self._problem(name, _why(error))
+
+    def run_skills(self, path: Path) -> None:
+        """A folder of skills, a skill's own folder, or a file that is one."""
+        single = path.name if path.suffix == ".md" and path.name != _SKILL_FILE else None
+        self._run_one(path.parent if path.suffix == ".md" else path, str(path), single, templates=False)
+
+    def run_templates(self, path: Path) -> None:
+        """A folder of templates, or a file that is one."""
+        self._run_one(path.parent if path.suffix == ".md" else path, str(path), path.name if path.suffix == ".md" else None, templates=True)
+
+    def _run_one(self, root: Path, shown: str, single: str | None, *, templates: bool) -> None:
+        try:
+            with open_folder(root, follow=True) as folder:
+                if folder is None:
+                    self._problem(shown, "it is not there")
+                elif templates:
+                    self._search_templates(folder, shown, only=single)
+                elif single is not None:
+                    entry = next((entry for entry in folder.entries() if entry.name == single), None)
+                    self._take_single(folder, shown, entry) if entry is not None else self._problem(shown, "it is not there")
+                else:
+                    own = any(entry.name == _SKILL_FILE for entry in folder.entries())
+                    self._search_skills(folder, shown, Ignored(), depth=1 if own else 0)
+        except (OSError, TooMuch, LinkFound) as error:
+            self._problem(
+                shown, _why(error) if isinstance(error, OSError | TooMuch) else f"{error} is a link, and links are not followed here"
+            )
 
     def distinct(self, found: list[tuple[str, T]]) -> tuple[T, ...]:
         """The first of each name, and a word about the others."""
@@ -140,9 +182,9 @@ class _Search:
 
         self._take(path, ("single", str(folder.path / entry.name), entry.signature), read)
 
-    def _search_templates(self, folder: Folder, path: str) -> None:
+    def _search_templates(self, folder: Folder, path: str, *, only: str | None = None) -> None:
         for entry in folder.entries():
-            if entry.name.startswith(".") or not entry.name.endswith(".md") or entry.is_folder:
+            if only not in (None, entry.name) or entry.name.startswith(".") or not entry.name.endswith(".md") or entry.is_folder:
                 continue
             below = f"{path}/{entry.name}"
             if entry.is_link:

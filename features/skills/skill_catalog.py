@@ -38,6 +38,7 @@ class SkillCatalog:
         self._folder = folder
         self._taken = frozenset(taken)
         self._discovery = Discovery()
+        self._brought: dict[str, tuple[tuple[Path, ...], tuple[Path, ...]]] = {}
         self._looking = asyncio.Lock()
 
     async def readable(self) -> tuple[Path, ...]:
@@ -50,6 +51,10 @@ class SkillCatalog:
     def place(self, place: Address) -> "PlaceSkills":
         """The view of one place."""
         return PlaceSkills(self, place)
+
+    def bring(self, place: Address, skills: Sequence[Path], templates: Sequence[Path]) -> None:
+        """Look in these folders and files too, after the place's own and the host's; they stand for those that were brought before."""
+        self._brought[str(place.place)] = tuple(skills), tuple(templates)
 
     async def menu(self) -> list[ChatCommand]:
         """The host's templates and skills, as far as a platform's menu can show them."""
@@ -64,7 +69,7 @@ class SkillCatalog:
 
     async def look(self, place: Address) -> SkillShelf:
         """What the place can use now."""
-        host, own = await self._found(self._host_folder, "host"), await self._own(place)
+        host, own = await self._hosts(place), await self._own(place)
         decisions = await self._consents.of(str(place)) if own.skills or own.templates else {}
         problems = [*own.problems, *host.problems, *self._taken_names((*own.templates, *host.templates))]
         skills, waiting_skills, refused_skills = _shelved(own.skills, host.skills, decisions, problems)
@@ -105,6 +110,21 @@ class SkillCatalog:
         """Follow a place to its new address, as when a Telegram group is upgraded."""
         await self._consents.move(str(old.place), str(new.place))
 
+    async def _hosts(self, place: Address) -> Found:
+        """The host's, and behind them what extensions bring."""
+        host = await self._found(self._host_folder, "host")
+        skills, templates = self._brought.get(str(place.place), ((), ()))
+        if not skills and not templates:
+            return host
+        async with self._looking:
+            brought = await asyncio.to_thread(self._discovery.look_at, skills, templates)
+        known_skills, known_templates = {skill.name for skill in host.skills}, {template.name for template in host.templates}
+        return Found(
+            skills=(*host.skills, *(skill for skill in brought.skills if skill.name not in known_skills)),
+            templates=(*host.templates, *(template for template in brought.templates if template.name not in known_templates)),
+            problems=(*host.problems, *brought.problems),
+        )
+
     async def _own(self, place: Address) -> Found:
         return await self._found(await asyncio.to_thread(self._folder, place.place), "place")
 
@@ -136,6 +156,10 @@ class PlaceSkills:
 
     async def look(self) -> SkillShelf:
         return await self._catalog.look(self._place)
+
+    def bring(self, skills: Sequence[Path], templates: Sequence[Path]) -> None:
+        """Let extensions of a session add folders and files."""
+        self._catalog.bring(self._place, skills, templates)
 
 
 def _shelved(

@@ -66,6 +66,7 @@ class Rig:
         ids = _ids
         fallbacks, budget, compaction = settings.pop("fallbacks", ()), settings.pop("budget", 0.0), settings.pop("compaction", None)
         built_in = settings.pop("extensions", ())
+        learn = settings.pop("learn", lambda commands: None)
         approvals = settings.pop("approvals", None)
         self.clock = clock
         self.database: Any = database
@@ -148,6 +149,7 @@ class Rig:
             publish=lambda address, event: self.events.append((address, event)),
             clock=clock,
             ids=ids,
+            learn=learn,
             ended=self._ended,
         )
         self.conversations = Conversations(services, idle_evict_minutes=30)

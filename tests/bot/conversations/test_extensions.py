@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from features.agent.testing import ScriptedProvider, answers, call, hangs
-from features.contracts.chat import Address, InboundMessage, Person
+from features.contracts.chat import Address, ChatCommand, InboundMessage, Person
 from features.contracts.errors import UserMustAct
 from features.contracts.extension_events import (
     AgentSettled,
@@ -320,3 +320,15 @@ async def test_a_pin_is_in_the_next_request(tmp_path: Path) -> None:
         await chat.answer()
 
     assert provider.requests[0].system_prompt.endswith("- be brief")
+
+
+async def test_menus_learn_the_commands_of_extensions(tmp_path: Path) -> None:
+    """Once a session with them has been opened."""
+    learned: list[ChatCommand] = []
+    provider = ScriptedProvider(answers("a"))
+    async with opened(tmp_path, provider, extensions=(acting(echo=echoes),), learn=learned.extend) as rig:
+        chat = rig.chat()
+        chat.says("hello")
+        await chat.answer()
+
+    assert "echo" in [command.name for command in learned]
