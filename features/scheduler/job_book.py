@@ -207,16 +207,6 @@ class JobBook:
     async def parked_places(self) -> set[str]:
         return set(await self._database.read(lambda t: tables.live_places(t, "parked")))
 
-    async def move(self, old: Address, new: Address) -> None:
-        """Follow a place to its new address, as when a Telegram group is upgraded."""
-
-        def moved(job: Job) -> Job:
-            address = Address(new.channel, new.chat, job.definition.address.thread)
-            return msgspec.structs.replace(job, definition=msgspec.structs.replace(job.definition, address=address))
-
-        await self._change_all(old, moved)
-        self.changed(new)
-
     async def look_over(self) -> None:
         """Put right what changed while no host ran: zones, and files that were not written or that somebody wrote to."""
         for name in await self._database.read(tables.live_places):
