@@ -7,7 +7,8 @@ the chat's busy mode.
 Failure: a defect ends the turn it happened in, with an error id that the person reads; the conversation and all others go on.
 """
 
-from bot.conversations.conversation import Conversation, ConversationStatus, StopReport
+from bot.conversations.conversation import Conversation
 from bot.conversations.conversations import Conversations
+from bot.conversations.standing import ConversationStatus, StopReport
 
 __all__ = ["Conversation", "ConversationStatus", "Conversations", "StopReport"]

@@ -6,18 +6,17 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Literal
 
-import msgspec
-
 from bot.conversations.command_desk import CommandDesk, defect_text
 from bot.conversations.extension_desk import ExtensionDesk
 from bot.conversations.gathering import Gathering
-from bot.conversations.overheard import overheard_note
 from bot.conversations.pending import Pending
+from bot.conversations.preparation import Preparation
 from bot.conversations.runs import Runs
 from bot.conversations.services import ConversationServices
 from bot.conversations.session_moves import SessionMoves
 from bot.conversations.session_seat import SessionSeat
 from bot.conversations.skill_desk import SkillDesk
+from bot.conversations.standing import ConversationStatus, StopReport
 from bot.conversations.summing_up import SummingUp
 from bot.conversations.turn import Turn
 from bot.conversations.voice import Voice
@@ -26,7 +25,6 @@ from bot.delivery.delivery import Delivery
 from bot.delivery.errands import FULL_DISK_DELAY_S, Errands
 from bot.delivery.inbox import StoredMessage, UnfinishedTurn
 from bot.delivery.outbox import CutRun
-from bot.delivery.wording import STOPPED
 from bot.extension_texts import extension_news
 from bot.settings import ChatSettings
 from features.agent import AgentSession
@@ -38,33 +36,13 @@ from features.contracts.messages import CustomMessage
 from features.contracts.models import Model, ThinkingLevel
 from features.extensions import LoadedExtension
 
-__all__ = ["Conversation", "ConversationStatus", "StopReport"]
+__all__ = ["Conversation"]
 
 log = logging.getLogger("pumice.conversations")
 
 _NOTHING_TO_READ = "There was nothing in that message that I can read. Write me a text, or send a file."
 _EDITED_COMMAND = "An edited message is no command for me. Send it as a new one."
 _SESSION_GONE = "The session that was at work here is no longer there, so I could not finish. Please ask again."
-
-
-class StopReport(msgspec.Struct, frozen=True, kw_only=True):
-    """``kept`` is how many messages wait; they are answered next."""
-
-    was_running: bool
-    kept: int
-
-
-class ConversationStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How a conversation stands; model, sizes and session are empty until its session has been opened."""
-
-    running: bool
-    queued: int
-    running_tools: tuple[str, ...]
-    model: str
-    context_tokens: int
-    context_window: int
-    session_id: str | None
-    session_name: str
 
 
 class Conversation:
@@ -107,10 +85,10 @@ class Conversation:
             opened=self._opened,
             heard=self._heard,
         )
+        self._preparation = Preparation(address, services, self._seat, self._pending, self._answer)
         self.moves: SessionMoves = SessionMoves(address, services, self._seat, self._runs, halt=self._halt, again=self._answer_again)
         self._unfinished: deque[tuple[UnfinishedTurn, CutRun]] = deque()
         self._actor: asyncio.Task[None] | None = None
-        self._preparing: asyncio.Task[None] | None = None
         self._leaving = False
         self._group = False
 
@@ -272,7 +250,7 @@ class Conversation:
             await self.say(_NOTHING_TO_READ, answers=turn.ids)
         elif self._runs.active:
             await self._join(turn, (await self.settings()).busy)
-        elif await self._prepare(turn):
+        elif await self._preparation.ready(turn):
             await self._begin(turn)
 
     async def _take_scheduled(self, turn: Turn, run: DueRun) -> None:
@@ -283,7 +261,7 @@ class Conversation:
             self._services.ended(turn.ids, "done", "")
         elif self._runs.active:
             self._pending.held.append(turn)
-        elif await self._prepare(turn):
+        elif await self._preparation.ready(turn):
             await self._begin(turn)
         else:
             self._services.ended(turn.ids, "stopped", "")
@@ -292,7 +270,7 @@ class Conversation:
         """It waits for what goes on, and joins nothing."""
         if self._runs.active:
             self._pending.held.append(turn)
-        elif not await self._extensions.is_over(turn, await self._seat.get()) and await self._prepare(turn):
+        elif not await self._extensions.is_over(turn, await self._seat.get()) and await self._preparation.ready(turn):
             await self._begin(turn)
 
     async def _edit(self, stored: StoredMessage) -> None:
@@ -310,45 +288,6 @@ class Conversation:
 
     # Turns
 
-    async def _prepare(self, turn: Turn) -> bool:
-        """Get the session and what the turn brings; False if it was stopped meanwhile."""
-        task = self._preparing = asyncio.create_task(self._make_ready(turn), name=f"prepare {self.address}")
-        try:
-            await asyncio.wait([task])
-        finally:
-            self._preparing = None
-            if not task.done():
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
-        if task.cancelled():
-            await self.say(STOPPED, answers=turn.ids)
-            return False
-        task.result()
-        if turn.heard is not None and turn.heard.handled:
-            await self._swallowed(turn, turn.heard.reply)
-            return False
-        return True
-
-    async def _swallowed(self, turn: Turn, reply: str | None) -> None:
-        """An extension has dealt with a turn."""
-        if reply and reply.strip():
-            await self.say(reply, answers=turn.ids)
-        else:
-            await self._services.inbox.close_without_answer(turn.ids, skipped=False)
-
-    async def _make_ready(self, turn: Turn) -> None:
-        session = await self._seat.get()
-        channel = self._services.channels[self.address.channel]
-        if (note := await overheard_note(channel, self._services.inbox, turn)) is not None:
-            turn.notes.append(note)
-        if turn.fetched is None and turn.attachments:
-            turn.fetched = await self._services.attachments.fetch(turn, channel, vision="image" in session.model.input)
-            for problem in turn.fetched.problems:
-                await self.say(problem)
-        self._pending.dress(turn)
-        if turn.heard is None and not (turn.apart and turn.empty):
-            turn.heard = await session.hear(turn.prompt())
-
     async def _begin(self, turn: Turn) -> None:
         if self._leaving:
             return
@@ -361,7 +300,7 @@ class Conversation:
         if busy in ("follow_up", "collect"):
             self._pending.held.append(turn)
             return
-        if not await self._prepare(turn):
+        if not await self._preparation.ready(turn):
             return
         if busy == "interrupt":
             await self._runs.halt()
@@ -430,6 +369,9 @@ class Conversation:
         """Put a text into the chat; within a command the first one answers it."""
         await self._voice.say(text, buttons=buttons, files=files, answers=answers)
 
+    async def _answer(self, text: str, answers: tuple[str, ...]) -> None:
+        await self.say(text, answers=answers)
+
     async def answer_question(self, question_id: str, number: str, person: Person, *, owner: bool, group: bool) -> None:
         """Take a button's answer to a question of this chat.
 
@@ -471,9 +413,8 @@ class Conversation:
     async def _halt(self) -> bool:
         """Stop the run and what is being prepared for one; whether there was anything to stop."""
         session = self._seat.current
-        was_running = self._runs.active or self._preparing is not None or (session is not None and session.compacting)
-        if self._preparing is not None:
-            self._preparing.cancel()
+        was_running = self._runs.active or self._preparation.active or (session is not None and session.compacting)
+        self._preparation.cancel()
         await self._runs.halt()
         if session is not None and session.compacting:
             await session.abort()
