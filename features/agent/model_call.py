@@ -58,6 +58,7 @@ class ModelCall:
         self._emit = state.listeners.emit if emit is None else emit
         self._extensions = state.extensions if emit is None else None
         self._started = False
+        self._told = False
         self._live = LiveBlocks(state.services.redaction)
         self._partial = PartialMessage(
             api=self.model.api, provider=self.model.provider, model=self.model.id, timestamp=unix_ms(state.services.clock.now())
@@ -80,6 +81,7 @@ class ModelCall:
             if stream is not None:
                 await self._close(stream, stop)
         self._show_start()
+        self._tell_start()
         for event in self._live.close():
             self._update(event)
         if reply.failure is not None and stop.requested:
@@ -94,6 +96,7 @@ class ModelCall:
         self, stop_reason: Literal["aborted", "error"], error_message: str | None = None, failure: CallFailure | None = None
     ) -> CallReply:
         self._show_start()
+        self._tell_start()
         return CallReply(self._partial.finish(stop_reason, error_message=error_message), failure)
 
     def unsent(self) -> AssistantMessage:
@@ -119,10 +122,15 @@ class ModelCall:
         if not self._started:
             self._started = True
             self._emit(MessageStart(role="assistant"))
-            if self._extensions is not None:
-                self._extensions.update(MessageStarted("assistant"))
+
+    def _tell_start(self) -> None:
+        """Tell extensions that there is an answer: not when it was asked for, but when something of it has come."""
+        if not self._told and self._extensions is not None:
+            self._told = True
+            self._extensions.update(MessageStarted("assistant"))
 
     def _update(self, event: BlockEvent) -> None:
+        self._tell_start()
         self._emit(MessageUpdate(assistant_message_event=event))
         if self._extensions is not None and isinstance(event, TextDelta):
             self._extensions.update(MessageUpdated(event.delta))
