@@ -239,7 +239,6 @@ class Host:
     async def _compose_extensions(self, stack: AsyncExitStack) -> None:
         config = self.config
         self._processes = make_processes(config, self.redactor, self._sandbox)
-        self._workspaces = Workspaces(config.host.data_dir / "workspaces")
         hooks = await stack.enter_async_context(make_hooks(config, self._processes, self.redactor, clock=self._clock, ids=self._ids))
         self._approvals = Approvals(config.approvals.options(), self.database, self._clock)
         built_in = [Pins().spec()]
@@ -322,7 +321,7 @@ class Host:
         await self.isolated.recover()
         self.scheduler.start()
         await self._heartbeats.follow_configuration()
-        self._parked = await self.scheduler.book.parked_places()
+        self._parked |= await self.scheduler.book.parked_places()
         stack.push_async_callback(self._listening.close)
         for channel in self.channels.values():
             self._listening.start(self._listen(channel), name=f"channel {channel.name}")

@@ -462,7 +462,7 @@ class Conversation:
         Raises:
             PumiceError: nothing was summed up; the text is for the person.
         """
-        return await self._summing_up.compact(await self._seat.get(), instructions)
+        return await self._summing_up.compact(await self.moves.there(), instructions)
 
     async def settings(self) -> ChatSettings:
         """The place's settings as they are now."""

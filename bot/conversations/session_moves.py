@@ -128,7 +128,7 @@ class SessionMoves:
         Raises:
             UserMustAct: there is none yet.
         """
-        session = await self._there()
+        session = await self.there()
         exported = await self._services.transfer.export(session.id, form)
         folder = self._services.opener.scratch(self._address.place)
         path = folder / exported.name
@@ -142,7 +142,7 @@ class SessionMoves:
         Raises:
             UserMustAct: there is no session yet.
         """
-        manager = (await self._there()).manager
+        manager = (await self.there()).manager
         return TreeShown(roots=manager.tree(), branch=[entry.id for entry in manager.branch()])
 
     async def go_to(self, written: str, *, summarise: bool = False, instructions: str = "") -> Arrival:
@@ -151,7 +151,7 @@ class SessionMoves:
         Raises:
             UserMustAct: there is none, or an extension does not allow it.
         """
-        session = await self._there()
+        session = await self.there()
         entry = _entry(session, written)
         said = _said(entry)
         target = entry.id if said is None else entry.parent_id
@@ -164,7 +164,7 @@ class SessionMoves:
         Raises:
             UserMustAct: there is nothing to take back, or an extension does not allow it.
         """
-        session = await self._there()
+        session = await self.there()
         left = session.manager.leaf_id
         said = await self._moved(session, session.undo())
         return Arrival(at=_last_text(session), said=said, left=left)
@@ -175,7 +175,7 @@ class SessionMoves:
         Raises:
             UserMustAct: there is nothing to answer again, or an extension does not allow it.
         """
-        session = await self._there()
+        session = await self.there()
         await self._moved(session, session.moves.rewind())
         await self._again(session, owner)
 
@@ -185,11 +185,11 @@ class SessionMoves:
         Raises:
             UserMustAct: there is no such entry, or nothing to fork, or an extension does not allow it.
         """
-        session = await self._there()
+        session = await self.there()
         entry = _entry(session, written) if written else None
         said = None if entry is None else _said(entry)
         forked = await self._moved(session, session.moves.fork(None if entry is None else entry.id, before=said is not None))
-        other = await self._seat.switch(forked)
+        other = await self._seat.switch(forked, began="fork")
         await other.moves.forked_from(session.id)
         return Arrival(at=_last_text(other), said=said or "")
 
@@ -199,7 +199,7 @@ class SessionMoves:
         Raises:
             UserMustAct: nothing has been said yet.
         """
-        session = await self._there()
+        session = await self.there()
         entry = next((entry for entry in session.manager.newest_first() if isinstance(entry, MessageEntry)), None)
         if entry is None:
             raise UserMustAct("There is nothing here yet that could have a name.")
@@ -236,11 +236,16 @@ class SessionMoves:
         One that cannot be opened has no say: it must not keep people in it.
         """
         try:
-            return await self._there()
+            return await self.there()
         except UserMustAct:
             return None
 
-    async def _there(self) -> AgentSession:
+    async def there(self) -> AgentSession:
+        """The session at work, opened if need be.
+
+        Raises:
+            UserMustAct: there is none here yet.
+        """
         if self._seat.current is None and await self._services.opener.store.current(str(self._address)) is None:
             raise UserMustAct("There is no session here yet. Just write something.")
         return await self._seat.get()

@@ -214,12 +214,12 @@ class SessionSeat:
             self._made_for = None
         await self._get(tell=True)
 
-    async def switch(self, written: str) -> AgentSession:
+    async def switch(self, written: str, *, began: Literal["resume", "fork"] = "resume") -> AgentSession:
         """Take the session that ``find`` finds."""
         async with self._changing:
             summary = await self.find(written)
             settings = await self._opener.settings.get(self._address.place)
-            session = await self._open(settings, session_id=summary.id, began="resume")
+            session = await self._open(settings, session_id=summary.id, began=began)
             await self._opener.store.make_current(str(self._address), summary.id)
             return session
 
@@ -263,7 +263,7 @@ class SessionSeat:
         self,
         settings: ChatSettings,
         *,
-        began: Literal["startup", "new", "resume", "reload"] = "startup",
+        began: Literal["startup", "new", "resume", "fork", "reload"] = "startup",
         session_id: str | None = None,
         new: bool = False,
         name: str = "",

@@ -11,8 +11,8 @@ from bot.delivery.button_closer import ButtonCloser
 from bot.delivery.delivery import COLUMNS, DRAFT_INTENDED, Delivery, forget, from_row, insert, note_draft, upsert
 from bot.delivery.errands import Errands, within
 from bot.delivery.lane import Lane, LaneServices
-from bot.delivery.schema import encode_outbound
-from features.contracts.chat import Address, ChatChannel, OutboundMessage
+from bot.delivery.schema import encode_outbound, whole
+from features.contracts.chat import Address, Button, ChatChannel, OutboundMessage
 from features.contracts.clock import Clock
 from features.contracts.database import Database, Transaction
 from features.contracts.errors import UserMustAct
@@ -234,8 +234,11 @@ class Outbox:
     # Lanes
 
     def _clean(self, message: OutboundMessage) -> OutboundMessage:
-        files = tuple(msgspec.structs.replace(file, caption=self._redact(file.caption)) for file in message.files)
-        return msgspec.structs.replace(message, text=self._redact(message.text), files=files)
+        files = tuple(msgspec.structs.replace(file, caption=whole(self._redact(file.caption))) for file in message.files)
+        buttons = tuple(
+            tuple(Button(label=whole(button.label), command=whole(button.command)) for button in row) for row in message.buttons
+        )
+        return msgspec.structs.replace(message, text=whole(self._redact(message.text)), files=files, buttons=buttons)
 
     def _lane(self, address: Address) -> Lane:
         return self._lanes.get(address) or Lane(address, self._services)

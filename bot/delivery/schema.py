@@ -8,7 +8,7 @@ import msgspec
 from features.contracts.chat import InboundMessage, OutboundMessage
 from features.contracts.database import Migrations
 
-__all__ = ["DELIVERY_MIGRATIONS", "decode_inbound", "decode_outbound", "encode_inbound", "encode_outbound", "marks", "writable"]
+__all__ = ["DELIVERY_MIGRATIONS", "decode_inbound", "decode_outbound", "encode_inbound", "encode_outbound", "marks", "whole", "writable"]
 
 DELIVERY_MIGRATIONS = Migrations(
     slice="delivery",
@@ -89,13 +89,14 @@ def writable(message: InboundMessage) -> InboundMessage:
     try:
         _encoder.encode(message)
     except UnicodeEncodeError:
-        sender = msgspec.structs.replace(message.sender, name=_whole(message.sender.name))
-        attachments = tuple(msgspec.structs.replace(attachment, name=_whole(attachment.name)) for attachment in message.attachments)
-        return msgspec.structs.replace(message, text=_whole(message.text), sender=sender, attachments=attachments)
+        sender = msgspec.structs.replace(message.sender, name=whole(message.sender.name))
+        attachments = tuple(msgspec.structs.replace(attachment, name=whole(attachment.name)) for attachment in message.attachments)
+        return msgspec.structs.replace(message, text=whole(message.text), sender=sender, attachments=attachments)
     return message
 
 
-def _whole(text: str) -> str:
+def whole(text: str) -> str:
+    """A text without halves of characters."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

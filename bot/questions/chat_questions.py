@@ -127,7 +127,10 @@ class ChatQuestions:
             UserMustAct: it is not for this person, or it is too late; the text says what became of the question.
         """
         question = self._open.get(question_id)
-        if question is None or question.taken:
+        if question is not None and question.taken:
+            async with question.taking:  # the answer before is being written down
+                question = None
+        if question is None:
             raise UserMustAct(await self._questions.what_became_of(question_id, self._address))
         if not question.may_answer(person.id, owner=owner):
             if person.id in question.refused:

@@ -184,6 +184,8 @@ class ToolBatch:
             return self._close(step, text_result(_STOPPED, is_error=True))
         except Exception as error:
             result = self._failed(step, error)
+        except BaseException as error:  # an extension's tool must not end the host
+            result = self._failed(step, RuntimeError(f"tried to end the host with {error!r}"))
         try:
             if self._extensions.wants(ToolResulted):
                 result = await self._looked_at(step, result)

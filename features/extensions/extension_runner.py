@@ -231,6 +231,8 @@ class ExtensionRunner:
                 result = await self._guarded.run(lambda: command.run(arguments), _COMMAND_S, name=f"/{name} of {extension}")
             if result is not None and not isinstance(result, CommandResult):
                 raise WrongReturn(f"it gave back {type(result).__name__}, no CommandResult")
+            if result is not None and not isinstance(result.text, str):
+                raise WrongReturn(f"its CommandResult holds {type(result.text).__name__}, no text")
         except PumiceError:
             raise
         except Exception as error:

@@ -76,8 +76,10 @@ async def _awaited(work: Callable[[], Awaitable[Any]]) -> Any:
         if not isinstance(waiting, Awaitable):
             raise WrongReturn("it is no async function")
         return await waiting
-    except SystemExit as error:  # would end the host
-        raise RuntimeError(f"tried to end the host with {error.code!r}") from None
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as error:  # would end the host
+        raise RuntimeError(f"tried to end the host with {error!r}") from None
 
 
 def _look_at(task: asyncio.Task[Any]) -> None:
