@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.delivery.delivery import intend_draft
-from features.contracts.chat import Address, DeliveryRefused, DeliveryUncertain, OutboundMessage
+from features.contracts.chat import Address, Button, DeliveryRefused, DeliveryUncertain, OutboundMessage
 from features.contracts.errors import RetryLater, UserMustAct
 from tests.bot.delivery.rig import Rig, eventually, opened
 
@@ -30,6 +30,16 @@ async def test_what_is_posted_arrives_and_costs_two_commits(tmp_path: Path) -> N
 
         assert await rig.outbox_states() == ["sent"]
         assert rig.database.commits == before + 2
+
+
+async def test_halves_of_characters_hold_nothing_up(tmp_path: Path) -> None:
+    """JSON may hold them, and whoever brings a text may have cut it anywhere; no database takes them."""
+    async with opened(tmp_path) as rig:
+        message = OutboundMessage(text="lone \ud83d", buttons=((Button(label="\udc00 x", command="/x \ud800"),),))
+        await rig.outbox.post(rig.chat().address, message)
+        sent = await rig.chat().answer()
+
+        assert sent.text == "lone \ufffd"
 
 
 async def test_a_chat_keeps_its_order_and_a_stuck_one_blocks_no_other(tmp_path: Path) -> None:

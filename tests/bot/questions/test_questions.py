@@ -135,6 +135,19 @@ async def test_a_late_press_is_told_what_became_of_the_question(tmp_path: Path) 
         assert it.got == [False]
 
 
+async def test_of_two_presses_the_first_counts_and_the_second_is_told_so(tmp_path: Path) -> None:
+    """Also while the first is still being written down."""
+    async with asking(tmp_path, lambda ui: ui.confirm("Shall I?")) as it:
+        it.chat.says("go")
+        shown = await it.asked("Shall I?")
+        yes, no = (button for row in shown.buttons for button in row)
+        it.chat.presses(yes)
+        it.chat.presses(no)
+
+        assert await it.over() == [True]
+        assert (await it.asked("This is over.")).text == "This is over. Answered: Yes"
+
+
 async def test_a_question_ends_with_its_run(tmp_path: Path) -> None:
     """/stop leaves nothing that could still be answered."""
     async with asking(tmp_path, lambda ui: ui.confirm("Shall I?")) as it:

@@ -117,7 +117,7 @@ _GROWING = ("message_update", "tool_execution_update")
 async def test_every_event_is_told_and_those_of_a_run_once_and_in_order(tmp_path: Path) -> None:
     """The whole list of the contract, and nothing beside it."""
     heard = Recorder()
-    script = [
+    script: list[Reply | Failure] = [
         Reply(text="I look.", calls=[Call(id="t1", name="bash", arguments={"command": "echo tea"})]),
         Reply(text=LONG),
         Reply(text=LONG),

@@ -62,6 +62,10 @@ async def leaves(event: ExtensionEvent) -> None:
     raise SystemExit(3)
 
 
+async def interrupts(event: ExtensionEvent) -> None:
+    raise KeyboardInterrupt
+
+
 async def cancels_itself(event: ExtensionEvent) -> None:
     raise asyncio.CancelledError
 
@@ -73,6 +77,7 @@ BAD = [
     (gives, "it gave back dict"),
     (no_coroutine, "it is no async function"),
     (leaves, "tried to end the host"),
+    (interrupts, "tried to end the host with KeyboardInterrupt()"),
     (cancels_itself, "cancelled itself"),
 ]
 
@@ -524,7 +529,11 @@ async def test_a_command_may_call_everything(tmp_path: Path) -> None:
     assert [texts(message) for message in session.manager.messages] == ["from a command", "done"]
 
 
-@pytest.mark.parametrize("bad", [raises, gives, no_coroutine, leaves], ids=lambda bad: bad.__name__)
+async def says_no_text(arguments: str) -> CommandResult:
+    return CommandResult(text=42)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bad", [raises, gives, no_coroutine, leaves, interrupts, says_no_text], ids=lambda bad: bad.__name__)
 async def test_a_command_that_breaks_says_so_to_the_person(tmp_path: Path, bad: Any) -> None:
     """With its name; what it means to say stands as it is."""
 
