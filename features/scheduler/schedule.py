@@ -5,9 +5,9 @@ Every kind has ``next_after(moment, zone)``, the first instant in UTC after a mo
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -21,6 +21,7 @@ __all__ = ["Cron", "Every", "Once", "Schedule", "Wall", "upcoming"]
 
 _WEEKDAY_NAMES = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _TICK = timedelta(microseconds=1)
+_SHIFT = timedelta(hours=3)  # more than any clock is moved at once
 
 
 class Once(msgspec.Struct, frozen=True, kw_only=True, tag="once"):
@@ -77,8 +78,7 @@ class Cron(msgspec.Struct, frozen=True, kw_only=True, tag="cron"):
     expression: str
 
     def next_after(self, moment: datetime, zone: str) -> datetime | None:
-        triggers, every_hour = _triggers(self.expression, zone)
-        due = [found for trigger in triggers if (found := _next(trigger, moment, every_hour=every_hour)) is not None]
+        due = [found for triggers in _triggers(self.expression, zone) if (found := _next(triggers, moment, ZoneInfo(zone))) is not None]
         return min(due, default=None)
 
     def shortest_gap_s(self) -> float:
@@ -95,35 +95,66 @@ def upcoming(schedule: Schedule, moment: datetime, zone: str) -> Iterator[dateti
         moment = due
 
 
-def _next(trigger: "CronTrigger", moment: datetime, *, every_hour: bool) -> datetime | None:
-    while True:
-        found = trigger.get_next_fire_time(None, moment + _TICK)
-        if found is None:
-            return None
-        moment = found.astimezone(UTC)
-        if every_hour or not _is_second_time(found):
-            return moment
+def _next(triggers: "_Triggers", moment: datetime, zone: ZoneInfo) -> datetime | None:
+    return _next_in_rhythm(triggers.real, moment) if triggers.every_hour else _next_by_the_wall(triggers.wall, moment, zone)
 
 
-def _is_second_time(local: datetime) -> bool:
-    """Whether the clock was put back and shows this time again."""
-    return local.fold == 1 and local.utcoffset() != local.replace(fold=0).utcoffset()
+def _next_in_rhythm(trigger: "CronTrigger", moment: datetime) -> datetime | None:
+    found = trigger.get_next_fire_time(None, moment + _TICK)
+    return None if found is None else found.astimezone(UTC)
+
+
+def _next_by_the_wall(trigger: "CronTrigger", moment: datetime, zone: ZoneInfo) -> datetime | None:
+    """The trigger counts on a clock that nobody changes; what it finds is then read off the zone's clock.
+
+    APScheduler's own arithmetic in a zone leaves out the midnight after the clock was put forward.
+    """
+    wall = moment.astimezone(zone).replace(tzinfo=UTC, fold=0)
+    if (moment - _SHIFT).astimezone(zone).utcoffset() != moment.astimezone(zone).utcoffset():
+        wall -= _SHIFT  # what stood in the gap may still be to come
+    best: datetime | None = None
+    while (found := trigger.get_next_fire_time(None, wall + _TICK)) is not None:
+        local = found.replace(tzinfo=zone, fold=0)
+        due = local.astimezone(UTC)
+        if due > moment and (best is None or due < best):
+            best = due
+        if best is not None and (due > best or not _near_a_gap(local)):
+            return best
+        wall = found
+    return best
+
+
+def _near_a_gap(local: datetime) -> bool:
+    """Whether a later time of this clock may be an earlier instant."""
+    return local.utcoffset() != (local + _SHIFT).utcoffset() or local.astimezone(UTC).astimezone(local.tzinfo).replace(fold=0) != local
+
+
+class _Triggers(NamedTuple):
+    """``real`` counts on the zone's clock, ``wall`` on one that is never changed; ``every_hour`` says which of them tells."""
+
+    real: "CronTrigger"
+    wall: "CronTrigger"
+    every_hour: bool
 
 
 @lru_cache(maxsize=4096)
-def _triggers(expression: str, zone: str) -> "tuple[tuple[CronTrigger, ...], bool]":
-    from apscheduler.triggers.cron import CronTrigger
-
+def _triggers(expression: str, zone: str) -> tuple[_Triggers, ...]:
     crontab = parse_crontab(expression)
     days, weekdays = _listed(crontab.days, 31), _weekdays(crontab)
     choices = [(days, "*"), ("*", weekdays)] if crontab.either_day else [(days, weekdays)]
     return tuple(
-        CronTrigger(
-            minute=_listed(crontab.minutes, 60), hour=_listed(crontab.hours, 24), month=_listed(crontab.months, 12),
-            day=day, day_of_week=weekday, second=0, timezone=ZoneInfo(zone),
-        )
+        _Triggers(_trigger(crontab, day, weekday, ZoneInfo(zone)), _trigger(crontab, day, weekday, UTC), crontab.every_hour)
         for day, weekday in choices
-    ), crontab.every_hour  # fmt: skip
+    )
+
+
+def _trigger(crontab: Crontab, day: str, weekday: str, zone: tzinfo) -> "CronTrigger":
+    from apscheduler.triggers.cron import CronTrigger
+
+    return CronTrigger(
+        minute=_listed(crontab.minutes, 60), hour=_listed(crontab.hours, 24), month=_listed(crontab.months, 12),
+        day=day, day_of_week=weekday, second=0, timezone=zone,
+    )  # fmt: skip
 
 
 def _listed(numbers: tuple[int, ...], whole: int) -> str:
