@@ -86,7 +86,9 @@ def _encode(messages: list[Legal], *, nested: bool) -> bytes:
             assert not isinstance(message.content, str)
             turns.append({"role": "user", "parts": [_user_part(block) for block in message.content]})
         else:
-            turns.append({"role": "model", "parts": [_model_part(block, signed=nested) for block in message.content]})
+            parts = [part for block in message.content if _says_something(part := _model_part(block, signed=nested))]
+            if parts:
+                turns.append({"role": "model", "parts": parts})
     close_results()
     return b",".join(encode_json(turn) for turn in turns)
 
@@ -154,6 +156,11 @@ def _model_part(block: AssistantBlock, *, signed: bool) -> dict[str, Any]:
     if signature is not None:
         part["thoughtSignature"] = signature
     return part
+
+
+def _says_something(part: dict[str, Any]) -> bool:
+    """An empty text is only legal as the carrier of a signature, and another model's signature is not sent."""
+    return bool(part.get("text", True)) or "thoughtSignature" in part
 
 
 def _call(block: ToolCall) -> dict[str, Any]:

@@ -261,7 +261,7 @@ async def test_what_an_extension_wanted_is_done_after_a_crash_and_once(tmp_path:
         rig.chat().says("/send look")
         await rig.asked(1)
         rig.chat().says("/go on")
-        await eventually(lambda: rig.taken == 3)
+        await eventually(lambda: rig.taken == 4)
         await asyncio.sleep(0)
     provider = ScriptedProvider(answers("seen"), answers("done"))
     async with opened(tmp_path, provider, extensions=(acting(send=sends, go=prompts),)) as rig:
