@@ -15,8 +15,8 @@ _MAX_WAITING = 2000
 _MAX_BATCH = 100
 
 
-class IntakeFull(Exception):
-    """Too much waits to be stored; Slack keeps what it is not told of, and sends it again."""
+class NotTaken(Exception):
+    """It was not stored: too much waits, or the channel stops. Slack keeps what it is not told of, and sends it again."""
 
 
 class Intake:
@@ -36,16 +36,25 @@ class Intake:
         """Return when it is stored.
 
         Raises:
-            IntakeFull, or whatever the sink raises.
+            NotTaken, or whatever the sink raises.
         """
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         try:
             self._waiting.put_nowait((incoming, done))
         except asyncio.QueueFull:
-            raise IntakeFull from None
+            raise NotTaken from None
         await done
 
     async def run(self) -> None:
+        try:
+            await self._serve()
+        finally:  # nobody may wait for what is not looked at any more
+            while not self._waiting.empty():
+                _, done = self._waiting.get_nowait()
+                if not done.done():
+                    done.set_exception(NotTaken())
+
+    async def _serve(self) -> None:
         while True:
             batch = [await self._waiting.get()]
             while len(batch) < _MAX_BATCH and not self._waiting.empty():
@@ -54,7 +63,8 @@ class Intake:
                 await self._store([incoming for incoming, _ in batch])
             except asyncio.CancelledError:
                 for _, done in batch:
-                    done.cancel()
+                    if not done.done():
+                        done.set_exception(NotTaken())
                 raise
             except Exception as error:
                 for _, done in batch:

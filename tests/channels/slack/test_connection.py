@@ -1,14 +1,21 @@
 """The connection itself: lost, refused, silent, and what health says meanwhile."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 
 import pytest
 
-from channels.slack import SlackChannel
-from features.contracts.chat import WebhookAnswer
+from bot.clock import SystemClock
+from channels.slack import SlackChannel, SlackOptions
+from channels.slack.api import Me, SlackApi
+from channels.slack.events import from_event
+from channels.slack.intake import Intake, NotTaken
+from channels.slack.people import People
+from features.contracts.chat import Cursor, InboundMessage, WebhookAnswer
 from tests.channels.slack.rig import DM, Sink, channel_of, running
 from tests.servers.serving import serve
-from tests.servers.slack import Fault, SlackServer
+from tests.servers.slack import Fault, SlackServer, serve_slack
+from tests.servers.slack_world import BOT_TOKEN
 
 
 async def test_health_tells_when_it_hears(slack: SlackServer, sink: Sink, listening: SlackChannel) -> None:
@@ -111,3 +118,35 @@ async def test_events_over_http(slack: SlackServer, sink: Sink) -> None:
         slack.events_url = ""
 
     assert channel.health().state == "stopped"
+
+
+async def test_a_channel_that_stops_leaves_no_event_waiting() -> None:
+    """What was not stored is not acknowledged, and whoever waits for the answer hears so at once: also what stood behind it."""
+
+    class Stuck(Sink):
+        async def accept(self, messages: Sequence[InboundMessage], cursor: Cursor | None = None) -> None:
+            began.set()
+            await asyncio.get_running_loop().create_future()
+
+    began = asyncio.Event()
+    async with serve_slack() as slack:
+        api = SlackApi(SlackOptions(bot_token=BOT_TOKEN, api_url=f"{slack.url}/api/"))
+        people = People(api, SystemClock())
+        intake = Intake(Stuck(), people, stored=lambda message: None)
+        me = Me(team_id="T1", user_id="U0BOT", bot_id="B0BOT")
+        events = [{"type": "message", "channel": DM, "user": "U1ANN", "text": "x", "ts": f"{number}.0"} for number in (1, 2)]
+        first, second = (from_event({"event": event}, me) for event in events)
+        assert first is not None
+        assert second is not None
+        running_ = asyncio.create_task(intake.run())
+        waiting = [asyncio.create_task(intake.take(first))]
+        await began.wait()
+        waiting.append(asyncio.create_task(intake.take(second)))
+        await asyncio.sleep(0)
+        running_.cancel()
+        async with asyncio.timeout(5):
+            told = await asyncio.gather(*waiting, return_exceptions=True)
+        await people.close()
+        await api.close()
+
+    assert [type(each) for each in told] == [NotTaken, NotTaken]
