@@ -19,6 +19,7 @@ from bot.conversations.skill_desk import SkillDesk
 from bot.conversations.standing import ConversationStatus, StopReport
 from bot.conversations.summing_up import SummingUp
 from bot.conversations.turn import Turn
+from bot.conversations.turn_desk import TurnDesk
 from bot.conversations.voice import Voice
 from bot.conversations.waiting_line import WaitingLine
 from bot.delivery.delivery import Delivery
@@ -28,8 +29,8 @@ from bot.delivery.outbox import CutRun
 from bot.extension_texts import extension_news
 from bot.settings import ChatSettings
 from features.agent import AgentSession
-from features.contracts.chat import Address, Button, ChatCommand, DueRun, OutboundFile, Person
-from features.contracts.errors import OperatorMustAct, PumiceError, SessionBusyError, UserMustAct
+from features.contracts.chat import Address, Button, ChatCommand, OutboundFile, Person
+from features.contracts.errors import OperatorMustAct, PumiceError, UserMustAct
 from features.contracts.events import MessageEnd, SessionEvent
 from features.contracts.jobs import JobOrigin
 from features.contracts.messages import CustomMessage
@@ -39,10 +40,6 @@ from features.extensions import LoadedExtension
 __all__ = ["Conversation"]
 
 log = logging.getLogger("pumice.conversations")
-
-_NOTHING_TO_READ = "There was nothing in that message that I can read. Write me a text, or send a file."
-_EDITED_COMMAND = "An edited message is no command for me. Send it as a new one."
-_SESSION_GONE = "The session that was at work here is no longer there, so I could not finish. Please ask again."
 
 
 class Conversation:
@@ -86,6 +83,10 @@ class Conversation:
             heard=self._heard,
         )
         self._preparation = Preparation(address, services, self._seat, self._pending, self._answer)
+        self._turns = TurnDesk(
+            address, services, self._voice, commands=self._commands, skills=self._skills, extensions=self._extensions,
+            pending=self._pending, preparation=self._preparation, seat=self._seat, runs=self._runs, leaving=lambda: self._leaving,
+        )  # fmt: skip
         self.moves: SessionMoves = SessionMoves(address, services, self._seat, self._runs, halt=self._halt, again=self._answer_again)
         self._unfinished: deque[tuple[UnfinishedTurn, CutRun]] = deque()
         self._actor: asyncio.Task[None] | None = None
@@ -187,7 +188,7 @@ class Conversation:
     async def _step(self) -> bool:
         """Deal with the next thing; False where there is none to deal with now."""
         if self._unfinished and not self._runs.active:
-            await self._resume(*self._unfinished[0])
+            await self._turns.resume(*self._unfinished[0])
             self._unfinished.popleft()
             return True
         turn: Turn | None = None
@@ -217,7 +218,7 @@ class Conversation:
     async def _problem_with(self, turn: Turn) -> str | None:
         """Deal with a turn; what the person is to be told if that failed. The one place where a defect of a turn is caught."""
         try:
-            await self._take(turn)
+            await self._turns.take(turn)
         except OperatorMustAct:
             raise
         except PumiceError as error:
@@ -227,109 +228,6 @@ class Conversation:
             log.exception("turn failed", extra={"facts": {"chat": str(self.address), "error_id": error_id}})
             return defect_text(error_id)
         return None
-
-    async def _take(self, turn: Turn) -> None:
-        stored = turn.messages[0]
-        if self._seat.current is None and self._commands.is_unknown(stored):
-            await self._seat.get()  # it may be an extension's
-        if turn.run is not None:
-            await self._take_scheduled(turn, turn.run)
-        elif turn.apart:
-            await self._take_extensions_wish(turn)
-        elif stored.message.kind in ("edit", "deletion"):
-            await self._edit(stored)
-        elif (parsed := self._commands.parse(stored)) is not None:
-            await self._commands.act_in_turn(stored, *parsed)
-        elif (reply := await self._skills.look_at(turn)) is not None:
-            await self.say(reply.text, buttons=reply.buttons, answers=turn.ids)
-        elif not turn.calls and (near := self._commands.mistyped(stored)) is not None:
-            await self.say(f"There is no such command. Did you mean /{near}?", answers=turn.ids)
-        elif turn.withdrawn:
-            await self._services.inbox.close_without_answer(turn.ids, skipped=True)
-        elif turn.empty:
-            await self.say(_NOTHING_TO_READ, answers=turn.ids)
-        elif self._runs.active:
-            await self._join(turn, (await self.settings()).busy)
-        elif await self._preparation.ready(turn):
-            await self._begin(turn)
-
-    async def _take_scheduled(self, turn: Turn, run: DueRun) -> None:
-        """A text is said at once; a prompt waits for what goes on, and joins nothing."""
-        if run.mode == "text":
-            text = "\n\n".join(part for part in (run.heading, turn.first.text) if part)
-            await self.say(text, buttons=run.buttons, answers=turn.ids)
-            self._services.ended(turn.ids, "done", "")
-        elif self._runs.active:
-            self._pending.held.append(turn)
-        elif await self._preparation.ready(turn):
-            await self._begin(turn)
-        else:
-            self._services.ended(turn.ids, "stopped", "")
-
-    async def _take_extensions_wish(self, turn: Turn) -> None:
-        """It waits for what goes on, and joins nothing."""
-        if self._runs.active:
-            self._pending.held.append(turn)
-        elif not await self._extensions.is_over(turn, await self._seat.get()) and await self._preparation.ready(turn):
-            await self._begin(turn)
-
-    async def _edit(self, stored: StoredMessage) -> None:
-        if self._services.commands.looks_like_command(stored.message.text):
-            await self.say(_EDITED_COMMAND, answers=(stored.id,))
-            return
-        taken_in = self._runs.books.message_ids if self._runs.active else ()
-        turn = await self._pending.edit(stored, self._seat.current, taken_in)
-        if turn is None:
-            return
-        if turn.notes and self._runs.active:
-            await self._join(turn, "steer")
-        else:
-            await self._take(turn)
-
-    # Turns
-
-    async def _begin(self, turn: Turn) -> None:
-        if self._leaving:
-            return
-        settings = await self.settings()
-        session = await self._seat.get()
-        self._runs.start(session, turn, settings)
-
-    async def _join(self, turn: Turn, busy: str) -> None:
-        """A message while a run is going on."""
-        if busy in ("follow_up", "collect"):
-            self._pending.held.append(turn)
-            return
-        if not await self._preparation.ready(turn):
-            return
-        if busy == "interrupt":
-            await self._runs.halt()
-            await self._begin(turn)
-            return
-        session = self._seat.current
-        # No await between this look and the session's own: the message joins the run or is held for the next one, never both.
-        if session is None or not session.running:
-            self._pending.held.append(turn)
-            return
-        self._pending.handed.append(turn)
-        try:
-            await session.prompt(turn.prompt(), when_busy="steer")
-        except SessionBusyError:
-            self._pending.handed.remove(turn)
-            self._pending.held.append(turn)
-
-    async def _resume(self, unfinished: UnfinishedTurn, cut: CutRun) -> None:
-        try:
-            session = await self._seat.get()
-        except OperatorMustAct:
-            raise
-        except PumiceError as error:
-            await self.say(str(error), answers=unfinished.message_ids)
-            return
-        if session.id != unfinished.session_id:
-            await self.say(_SESSION_GONE, answers=unfinished.message_ids)
-            return
-        self._runs.resume(session, unfinished, cut, await self.settings())
 
     def _run_ended(self, session: AgentSession) -> None:
         self.last_used = self._services.clock.monotonic()
