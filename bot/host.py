@@ -9,12 +9,7 @@
 """
 
 import asyncio
-import gc
 import logging
-import os
-import random as random_module
-import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
@@ -58,8 +53,10 @@ from bot.jobs import JobDesk
 from bot.jobs.heartbeats import Heartbeats
 from bot.jobs.isolated_runs import IsolatedRuns
 from bot.jobs.webhooks import Webhooks
+from bot.listening import Listening
 from bot.lock import DataDirectoryLock
 from bot.migrations import all_migrations
+from bot.owner_notices import OwnerNotices
 from bot.place_extensions import PlaceExtensions
 from bot.questions import Questions
 from bot.sandbox import make_sandbox
@@ -68,7 +65,7 @@ from bot.settings import SettingsStore
 from channels.web import UploadStore
 from features.approvals import Approvals
 from features.commands import CommandRegistry
-from features.contracts.chat import Address, ChatChannel, ChatCommand, InboundMessage, OutboundMessage, Person
+from features.contracts.chat import Address, ChatChannel, InboundMessage, OutboundMessage, Person
 from features.contracts.clock import Clock
 from features.contracts.errors import OperatorMustAct, PumiceError, UserMustAct
 from features.contracts.jobs import JobOrigin, RunEnd
@@ -82,16 +79,13 @@ from features.storage import Database
 from features.usage import UsageLedger
 from workspaces import Workspaces
 
-__all__ = ["Host", "run_host"]
+__all__ = ["Host"]
 
 log = logging.getLogger("pumice.host")
 
 _RUNS_MAY_END_S = 5.0
 _OUTBOX_MAY_EMPTY_S = 2.0
 _CHANNELS_MAY_END_S = 1.0
-_FORCED_AFTER_S = 10.0
-_CHANNEL_AGAIN_S = 5.0
-_OWNERS_TOLD_EVERY_S = 3600.0
 
 
 class Host:
@@ -125,10 +119,7 @@ class Host:
         self._wanted = channels
         self._state: HostState = "starting"
         self._stack = AsyncExitStack()
-        self._listening = Errands(log, ids)
         self._errands = Errands(log, ids)
-        self._told: dict[Address, float] = {}
-        self._skill_commands: list[ChatCommand] = []
         for key, value in config.secrets:
             self.redactor.add(value, name=key)
 
@@ -183,11 +174,11 @@ class Host:
         self._models = make_models(config, clock=clock, ids=self._ids)
         stack.push_async_callback(self._models.close)
         self._check_models()
-        self._access = Access(config.access, self.database, clock, self._random, welcome=self._welcome)
+        self._access = Access(config.access, self.database, clock, self._random, welcome=lambda person: self._owners.welcome(person))
         await self._access.load()
         self.events = EventHub(clock)
         self.commands: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
-        self._menu = CommandMenu(self.commands, changed=self._announce_again)
+        self._menu = CommandMenu(self.commands, changed=lambda: self._listening.announce_again())
         self._workspaces = Workspaces(config.host.data_dir / "workspaces")
         self._memory = make_memory(config, self.database, self._access, self._workspaces)
         self._skills = SkillCatalog(
@@ -198,6 +189,7 @@ class Host:
         await self._compose_extensions(stack)
         self._compose_scheduler(stack)
         self._compose_conversations(stack)
+        self._listening: Listening = Listening(self.channels, self.inbox, self._menu, self._skills, clock=clock, ids=self._ids)
         stack.push_async_callback(self._errands.close)
 
     def _compose_delivery(self, stack: AsyncExitStack) -> None:
@@ -211,6 +203,7 @@ class Host:
         stack.push_async_callback(self.outbox.close)
         self._questions = Questions(self.database, self.outbox, clock=clock, ids=ids)
         stack.push_async_callback(self._questions.close)
+        self._owners = OwnerNotices(self._access, self.outbox, self.channels, clock)
         self.inbox = Inbox(self.database, self._access, clock=clock, ids=ids, hand_over=self._hand_over, refused=self._say_refusal)
         stack.push_async_callback(self.inbox.close)
 
@@ -285,8 +278,8 @@ class Host:
         self.desk = HostDesk(
             events=self.events, channels=self.channels, conversations=self.conversations, inbox=self.inbox, outbox=self.outbox,
             log=ChatLog(self.database), store=store, transfer=transfer, usage=self._usage, access=self._access, uploads=self._uploads,
-            commands=self._menu.all, skill_commands=lambda: self._skill_commands, scheduler=self.scheduler, webhooks=self._webhooks,
-            state=lambda: self._state, clock=clock, ids=ids,
+            commands=self._menu.all, skill_commands=lambda: self._listening.skill_commands,
+            scheduler=self.scheduler, webhooks=self._webhooks, state=lambda: self._state, clock=clock, ids=ids,
         )  # fmt: skip
 
     @property
@@ -323,11 +316,10 @@ class Host:
         await self._heartbeats.follow_configuration()
         self._parked |= await self.scheduler.book.parked_places()
         stack.push_async_callback(self._listening.close)
-        for channel in self.channels.values():
-            self._listening.start(self._listen(channel), name=f"channel {channel.name}")
-        self._listening.start(self.conversations.sweep(), name="idle sweep")
+        self._listening.start()
+        self._errands.start(self.conversations.sweep(), name="idle sweep")
         if self._loaded.problems:
-            self._errands.start(self._tell_owners(extension_problems(self._loaded.problems)), name="extension problems")
+            self._errands.start(self._owners.tell(extension_problems(self._loaded.problems)), name="extension problems")
 
     async def _serve_http(self, stack: AsyncExitStack, token: str) -> None:
         from bot.http.server import HttpServer
@@ -338,25 +330,6 @@ class Host:
             host=http.host, port=http.port, public_url=http.public_url, webhooks=webhooks_of(self.channels.values()),
         )  # fmt: skip
         self._http = await stack.enter_async_context(server)
-
-    async def _listen(self, channel: ChatChannel) -> None:
-        """A channel survives every fault of its platform; this is for its own defects."""
-        self._errands.start(self._announce_commands(channel), name=f"commands {channel.name}")
-        while True:
-            try:
-                await channel.run(self.inbox)
-            except Exception:
-                error_id = self._ids()
-                log.exception("channel broke", extra={"facts": {"channel": channel.name, "error_id": error_id}})
-            await self._clock.sleep(_CHANNEL_AGAIN_S)
-
-    async def _announce_commands(self, channel: ChatChannel) -> None:
-        self._skill_commands = await self._skills.menu()
-        await channel.announce_commands([*self._menu.all(), *self._skill_commands])
-
-    def _announce_again(self) -> None:
-        for channel in self.channels.values():
-            self._errands.start(self._announce_commands(channel), name=f"commands {channel.name}")
 
     def _check_models(self) -> None:
         models = self.config.models
@@ -391,31 +364,14 @@ class Host:
         if verdict.reply is not None:
             await self.outbox.post(message.address, OutboundMessage(text=verdict.reply, reply_to=message.ref if message.group else None))
         if verdict.tell_owners is not None:
-            await self._tell_owners(verdict.tell_owners)
-
-    async def _welcome(self, person: str) -> None:
-        """Whoever waits for an owner's word hears it where they asked: a person's id is also that of the private chat with them."""
-        await self.outbox.post(Address.parse(person), OutboundMessage(text="You may talk to me now. Say what you need, or type /help."))
+            await self._owners.tell(verdict.tell_owners)
 
     async def _delivery_refused(self, delivery: Delivery, reason: str) -> None:
         self.conversations.delivery_refused(delivery, reason)
         if not delivery.message.files:
             self._parked.add(str(delivery.address.place))
             self.scheduler.answer_delivered(delivery.answers, reason)
-        now = self._clock.monotonic()
-        self._told = {address: at for address, at in self._told.items() if now - at < _OWNERS_TOLD_EVERY_S}
-        if delivery.address not in self._told and delivery.address not in await self._owner_chats():
-            self._told[delivery.address] = now
-            await self._tell_owners(f"I cannot deliver to {delivery.address}: {reason}")
-
-    async def _tell_owners(self, text: str) -> None:
-        for address in await self._owner_chats():
-            await self.outbox.post(address, OutboundMessage(text=text))
-
-    async def _owner_chats(self) -> list[Address]:
-        """Where owners can be written to: a person's id is also that of the private chat with them."""
-        owners = [Address.parse(member.id) for member in await self._access.members() if member.owner and member.kind == "user"]
-        return [address for address in owners if address.channel in self.channels and address.channel not in ("web", "console")]
+        await self._owners.undeliverable(delivery.address, reason)
 
 
 @contextmanager
@@ -427,37 +383,3 @@ def _starting(what: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise OperatorMustAct(f"{what} could not be started: {type(error).__name__}: {error}. The log has the rest.") from error
-
-
-async def run_host(config: Config) -> int:
-    """Run until cancelled; then settle, and return. A process that does not end in time is ended."""
-    from bot.clock import SystemClock
-    from bot.ids import new_id
-    from bot.logs import configure_logs
-
-    host = Host(config, clock=SystemClock(), ids=new_id, random=random_module.SystemRandom())
-    configure_logs(config.host.log_level, host.redactor, json=not sys.stderr.isatty())
-    for warning in config.warnings:
-        log.warning(warning)
-    async with host:
-        _calm_collector()
-        print(f"Pumice is at {host.login_link()}", flush=True)  # noqa: T201 - the one line that whoever starts it waits for
-        try:
-            await asyncio.Event().wait()
-        finally:
-            _force_later()
-    return 0
-
-
-def _calm_collector() -> None:
-    """Look for cycles less often and never in what the start made: with many chats a fifth of the time went into walking live objects."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
-
-
-def _force_later() -> None:
-    """Whatever hangs, the process is gone in time; a thread, because it may be the loop that hangs."""
-    timer = threading.Timer(_FORCED_AFTER_S, os._exit, (1,))
-    timer.daemon = True
-    timer.start()

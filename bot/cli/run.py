@@ -35,7 +35,7 @@ def command(config: Path | None, data_dir: Path | None, role: str) -> int:
 
 async def _run(config: Config) -> int:
     """Serve until a signal comes; it cancels the host, which then settles and leaves by itself."""
-    from bot.host import run_host
+    from bot.run import run_host
 
     loop = asyncio.get_running_loop()
     host = asyncio.ensure_future(run_host(config))

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 HOST = """
 import asyncio, sys, types
-host = types.ModuleType("bot.host")
+run = types.ModuleType("bot.run")
 async def run_host(config):
     print("up", config.host.data_dir, flush=True)
     try:
@@ -19,8 +19,8 @@ async def run_host(config):
         print("settling", flush=True)
         await asyncio.sleep({settling})
         print("settled", flush=True)
-host.run_host = run_host
-sys.modules["bot.host"] = host
+run.run_host = run_host
+sys.modules["bot.run"] = run
 from bot.cli import main
 main(["run", "--data-dir", "elsewhere"])
 """
