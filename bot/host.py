@@ -58,6 +58,7 @@ from bot.lock import DataDirectoryLock
 from bot.migrations import all_migrations
 from bot.owner_notices import OwnerNotices
 from bot.place_extensions import PlaceExtensions
+from bot.place_moves import PlaceMoves
 from bot.questions import Questions
 from bot.sandbox import make_sandbox
 from bot.session_file import SessionFileHost
@@ -69,6 +70,7 @@ from features.contracts.chat import Address, ChatChannel, InboundMessage, Outbou
 from features.contracts.clock import Clock
 from features.contracts.errors import OperatorMustAct, PumiceError, UserMustAct
 from features.contracts.jobs import JobOrigin, RunEnd
+from features.contracts.places import PlaceFollower
 from features.contracts.sessions import SessionStore
 from features.pins import Pins
 from features.processes import HostProcessHardening, SecretRedactor
@@ -194,17 +196,21 @@ class Host:
 
     def _compose_delivery(self, stack: AsyncExitStack) -> None:
         clock, ids = self._clock, self._ids
+        self._moves = PlaceMoves(self.database, self._workspaces, clock)
         self.channels = make_channels(self.config, self._uploads, self._wanted, doing=self.events.doing, clock=clock, random=self._random)
         self.outbox = Outbox(
             self.database, self.channels, clock=clock, ids=ids, random=self._random,
             redact=self.redactor.redact, refused=self._delivery_refused,
-            delivered=self._delivered, changed=self._changed,
+            delivered=self._delivered, changed=self._changed, moved=self._place_moved, where=self._moves.where,
         )  # fmt: skip
         stack.push_async_callback(self.outbox.close)
         self._questions = Questions(self.database, self.outbox, clock=clock, ids=ids)
         stack.push_async_callback(self._questions.close)
         self._owners = OwnerNotices(self._access, self.outbox, self.channels, clock)
-        self.inbox = Inbox(self.database, self._access, clock=clock, ids=ids, hand_over=self._hand_over, refused=self._say_refusal)
+        self.inbox = Inbox(
+            self.database, self._access, clock=clock, ids=ids, hand_over=self._hand_over, refused=self._say_refusal,
+            moved=self._follow,
+        )  # fmt: skip
         stack.push_async_callback(self.inbox.close)
 
     def _compose_scheduler(self, stack: AsyncExitStack) -> None:
@@ -251,7 +257,7 @@ class Host:
 
     def _compose_conversations(self, stack: AsyncExitStack) -> None:
         config, clock, ids, workspaces = self.config, self._clock, self._ids, self._workspaces
-        store = self._open_store(stack)
+        store = self._store = self._open_store(stack)
         transfer = SessionTransfer(store, originals=config.host.data_dir / "damaged", clock=clock, ids=ids)
         opener = SessionOpener(
             make_sessions(config, store, self._models, self.redactor, clock=clock, ids=ids, random=self._random),
@@ -307,6 +313,7 @@ class Host:
 
     async def _recover(self, stack: AsyncExitStack) -> None:
         """Take up what is left from before, then listen: what is new queues behind what is old."""
+        await self._moves.recover(self._followers())
         cut = await self.outbox.recover()
         await self._questions.recover()
         await self.scheduler.recover()
@@ -339,7 +346,22 @@ class Host:
             except UserMustAct as error:
                 raise OperatorMustAct(f"models.{key} is {reference!r}. {error}") from None
 
+    def _followers(self) -> list[PlaceFollower]:
+        """Everybody who keeps something by place."""
+        sessions = [self._store] if isinstance(self._store, DatabaseSessionStore) else []
+        return [
+            self._access, self._settings, self.inbox, self.outbox, *sessions, self._questions, self._approvals, self._extensions,
+            self._skills, self._usage, self.scheduler,
+        ]  # fmt: skip
+
     # What the parts tell each other
+
+    async def _follow(self, old: Address, new: Address) -> None:
+        await self._moves.move(old, new, self.conversations, self.outbox)
+
+    def _place_moved(self, old: Address, new: Address) -> None:
+        work = self._moves.move(old, new, self.conversations, self.outbox, again=True)
+        self._errands.start(work, name=f"{old} moves")
 
     def _hand_over(self, stored: StoredMessage) -> None:
         self.desk.received(stored)

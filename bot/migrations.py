@@ -9,6 +9,7 @@ def all_migrations() -> tuple[Migrations, ...]:
     """What a database must be opened with, whoever opens it: one that knows less would take the rest for a newer version's."""
     from bot.access import ACCESS_MIGRATIONS
     from bot.delivery import DELIVERY_MIGRATIONS
+    from bot.place_moves import PLACE_MOVE_MIGRATIONS
     from bot.questions import QUESTION_MIGRATIONS
     from bot.settings import SETTINGS_MIGRATIONS
     from features.approvals import APPROVAL_MIGRATIONS
@@ -29,4 +30,5 @@ def all_migrations() -> tuple[Migrations, ...]:
         QUESTION_MIGRATIONS,
         APPROVAL_MIGRATIONS,
         SCHEDULER_MIGRATIONS,
+        PLACE_MOVE_MIGRATIONS,
     )

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from features.contracts.chat import Address
+from features.contracts.sessions import TransactionWork
 from features.extensions import ExtensionCatalogue, ExtensionLease, LoadedExtensions
 from workspaces import Workspaces
 
@@ -46,6 +47,12 @@ class PlaceExtensions:
         """
         folder = await asyncio.to_thread(self._workspaces.extensions, place)
         return await self._catalogue.trust(str(place), folder, digest, by=by)
+
+    def move_place(self, old: Address, new: Address) -> TransactionWork:
+        return self._catalogue.move_place(str(old.place), str(new.place))
+
+    def place_moved(self, old: Address, new: Address) -> None:
+        self._catalogue.place_moved(str(old.place), str(new.place))
 
     async def disable(self, place: Address, name: str, *, by: str) -> None:
         await self._catalogue.disable(str(place), name, by=by)

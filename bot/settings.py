@@ -9,6 +9,7 @@ import msgspec
 from features.contracts.chat import Address
 from features.contracts.database import Database, Migrations, Transaction
 from features.contracts.models import ThinkingLevel
+from features.contracts.sessions import TransactionWork
 
 __all__ = ["SETTINGS_MIGRATIONS", "BusyMode", "ChatSettings", "SettingsStore", "Verbosity"]
 
@@ -36,7 +37,7 @@ class ChatSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SettingsStore:
-    """Only what a place has changed is stored, so that everything else follows the configuration."""
+    """Only what a place has changed is stored, so that everything else follows the configuration. Implements ``PlaceFollower``."""
 
     def __init__(self, database: Database, defaults: ChatSettings) -> None:
         self.defaults = defaults
@@ -75,18 +76,18 @@ class SettingsStore:
 
         return self._remember(place, await self._database.write(write))
 
-    async def move(self, old: Address, new: Address) -> None:
-        """Follow a place to its new address, as when a Telegram group is upgraded; what is set there already stays."""
-
-        def write(transaction: Transaction) -> None:
+    def move_place(self, old: Address, new: Address) -> TransactionWork:
+        def work(transaction: Transaction) -> None:
             transaction.execute(
                 "INSERT INTO chat_settings (place, changes) SELECT ?, changes FROM chat_settings WHERE place = ? "
-                "ON CONFLICT (place) DO NOTHING",
+                "ON CONFLICT (place) DO UPDATE SET changes = excluded.changes",
                 (str(new.place), str(old.place)),
             )
             transaction.execute("DELETE FROM chat_settings WHERE place = ?", (str(old.place),))
 
-        await self._database.write(write)
+        return work
+
+    def place_moved(self, old: Address, new: Address) -> None:
         self._cache.pop(old.place, None)
         self._cache.pop(new.place, None)
 

@@ -76,6 +76,21 @@ class Workspaces:
             self._promised.popitem(last=False)
         return path
 
+    def move(self, old: Address, new: Address) -> None:
+        """Bring a place's folder under its new name. The old name leads there too, for paths that somebody remembers.
+
+        What was made under the new name meanwhile stays beside it, with ``.new`` behind its name.
+        """
+        source, target = self._root / self.name(old), self._root / self.name(new)
+        if source == target or source.is_symlink() or not source.is_dir():
+            return
+        if target.is_dir() and not target.is_symlink():
+            aside = target.with_name(f"{target.name}.new")
+            if not os.path.lexists(aside):
+                target.rename(aside)
+        source.rename(target)
+        source.symlink_to(target.name, target_is_directory=True)
+
     def inside(self, path: Path, roots: Iterable[Path]) -> bool:
         """Whether a path, every symlink in it resolved, is one of the roots or lies in one."""
         real = Path(os.path.realpath(path))

@@ -18,6 +18,7 @@ from features.contracts.chat import Address, InboundMessage, Person
 from features.contracts.clock import Clock
 from features.contracts.database import Database, Transaction
 from features.contracts.errors import UserMustAct
+from features.contracts.sessions import TransactionWork
 
 __all__ = ["OPERATOR", "Access", "Verdict"]
 
@@ -46,6 +47,7 @@ class Access:
     - ``judge`` decides on every message before it is stored: text, edit, button, command, file. A refusal is recorded.
     - ``is_owner`` and ``admits`` answer from memory and are true from the moment that ``approve`` or ``revoke`` returns.
     - An anonymous sender is never admitted. A name admits nobody.
+    - It follows a group to another id (``PlaceFollower``).
 
     Args:
         random: makes the pairing codes; ``SystemRandom``, so that nobody computes them.
@@ -175,22 +177,35 @@ class Access:
             raise UserMustAct(f"{person_or_chat} is admitted by `{key}` in the configuration. Take it out there and restart the host.")
         return removed
 
-    async def move(self, old: Address, new: Address) -> None:
-        """Keep a group admitted that its platform has given another id."""
-        member = self._members.get(str(old.place))
-        if member is None or member.kind != "group":
+    def move_place(self, old: Address, new: Address) -> TransactionWork:
+        """Keep a group admitted that its platform has given another id, also one that the configuration names by the old."""
+        moved = self._moved_group(old, new)
+
+        def work(transaction: Transaction) -> None:
+            if moved is not None:
+                store(moved)(transaction)
+            transaction.execute("DELETE FROM access_members WHERE id = ? AND kind = 'group'", (str(old.place),))
+
+        return work
+
+    def place_moved(self, old: Address, new: Address) -> None:
+        moved = self._moved_group(old, new)
+        if moved is None:
             return
-        moved = msgspec.structs.replace(member, id=str(new.place))
-        keep = store(moved)
+        self._members.drop(str(old.place))
+        self._members.put(moved)
+        if key := self._members.configured_under(str(old.place)):
+            facts = {"key": key, "old": str(old.place), "new": str(new.place)}
+            _log.warning("a group has another id now; write the new one into the configuration", extra={"facts": facts})
 
-        def write(transaction: Transaction) -> None:
-            keep(transaction)
-            transaction.execute("DELETE FROM access_members WHERE id = ?", (member.id,))
-
-        async with self._changing:
-            await self._database.write(write)
-            self._members.drop(member.id)
-            self._members.put(moved)
+    def _moved_group(self, old: Address, new: Address) -> Member | None:
+        """The admitted group under its new id; None where it is not admitted, or was moved before."""
+        if not self._members.has_group(str(old.place)) or self._members.has_group(str(new.place)):
+            return None
+        member = self._members.get(str(old.place))
+        if member is None:
+            return self._new_member(str(new.place), "group", name="", by="configuration", owner=False)
+        return msgspec.structs.replace(member, id=str(new.place))
 
     async def members(self) -> list[Member]:
         return self._members.everybody()

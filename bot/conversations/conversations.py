@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from typing import Any
 
 from bot.conversations.conversation import Conversation
@@ -33,6 +33,7 @@ class Conversations:
         self._idle_s = idle_evict_minutes * 60.0
         self._open: dict[Address, Conversation] = {}
         self._recovered_through = 0
+        self._resting: Collection[Address] = ()
         self._leaving = False
 
     def __len__(self) -> int:
@@ -40,8 +41,9 @@ class Conversations:
 
     def dispatch(self, stored: StoredMessage) -> None:
         """Hand on a message that is on the disk."""
-        if not self._leaving:  # it stays in the inbox; the next start takes it up
-            self.get(stored.message.address).receive(stored)
+        address = stored.message.address
+        if not self._leaving and address.place not in self._resting:  # otherwise it stays in the inbox, and is taken up from there
+            self.get(address).receive(stored)
 
     def get(self, address: Address) -> Conversation:
         conversation = self._open.get(address)
@@ -56,14 +58,27 @@ class Conversations:
     def delivery_refused(self, delivery: Delivery, reason: str) -> None:
         self.get(delivery.address).delivery_refused(delivery, reason)
 
-    async def recover(self, cut: Mapping[Address, CutRun]) -> None:
+    async def rest(self, places: Collection[Address]) -> None:
+        """Let nothing be at work in these places until ``recover``; what goes on there is parked."""
+        self._resting = places
+        there = [address for address in self._open if address.place in places]
+        resting = [self._open.pop(address) for address in there]
+        await within(self._services.clock, _PARKING_S, _all(conversation.park() for conversation in resting))
+        await _all(conversation.close() for conversation in resting)
+
+    async def recover(self, cut: Mapping[Address, CutRun], place: Address | None = None) -> None:
         """Take up what an earlier process accepted, for the channels that are at work here: first what was begun, then what waits.
 
         Args:
             cut: the runs that the outbox found cut.
+            place: the one place to take up, after it rested.
         """
+        self._resting = ()
         unfinished = await self._services.inbox.unfinished()
         waiting, self._recovered_through = await self._services.inbox.waiting_addresses()
+        if place is not None:
+            unfinished = [turn for turn in unfinished if turn.address.place == place]
+            waiting = [address for address in waiting if address.place == place]
         backlog = set(waiting)
         begun: dict[Address, list[UnfinishedTurn]] = {}
         for turn in unfinished:
@@ -111,4 +126,8 @@ class Conversations:
         self._open.clear()
 
     async def _each(self, what: Callable[[Conversation], Coroutine[Any, Any, None]]) -> None:
-        await asyncio.gather(*(what(conversation) for conversation in self._open.values()))
+        await _all(what(conversation) for conversation in self._open.values())
+
+
+async def _all(work: Iterable[Coroutine[Any, Any, None]]) -> None:
+    await asyncio.gather(*work)

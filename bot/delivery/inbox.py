@@ -14,6 +14,7 @@ from features.contracts.chat import Address, Cursor, DueRun, InboundMessage, Per
 from features.contracts.clock import Clock
 from features.contracts.database import Database, Row, Transaction
 from features.contracts.errors import SessionBusyError
+from features.contracts.places import moved_address, readdress
 from features.contracts.sessions import TransactionWork
 
 __all__ = ["Gate", "Inbox", "Judgement", "RefusalReply", "StoredMessage", "UnfinishedTurn", "answered", "consumed"]
@@ -79,6 +80,7 @@ class Inbox:
     Args:
         hand_over: called on the loop for each new message, in order, once it is on the disk.
         refused: called for each message that the gate did not admit and wants something said about.
+        moved: called for a place that has another id now; returns when everything has followed.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class Inbox:
         ids: Callable[[], str],
         hand_over: Callable[[StoredMessage], None],
         refused: RefusalReply,
+        moved: Callable[[Address, Address], Awaitable[None]],
     ) -> None:
         self._database = database
         self._gate = gate
@@ -97,10 +100,14 @@ class Inbox:
         self._ids = ids
         self._hand_over = hand_over
         self._refused = refused
+        self._moved = moved
         self._errands = Errands(log, ids)
 
     async def accept(self, messages: Sequence[InboundMessage], cursor: Cursor | None = None) -> None:
         await self.take(messages, cursor)
+
+    async def moved(self, old: Address, new: Address) -> None:
+        await self._moved(old, new)
 
     async def take(self, messages: Sequence[InboundMessage], cursor: Cursor | None = None) -> tuple[StoredMessage, ...]:
         """``accept`` that tells which messages were new."""
@@ -205,6 +212,26 @@ class Inbox:
         sql = f"SELECT {_COLUMNS}, state FROM inbox WHERE address = ? AND ref = ? AND kind = 'message'"  # noqa: S608
         row = await self._database.read(lambda t: t.fetch_one(sql, (str(address), ref)))
         return None if row is None else (_stored(row), row[5])
+
+    def move_place(self, old: Address, new: Address) -> TransactionWork:
+        """What was said stays in the log. The platform's ids of it mean other messages in the new chat, so they are forgotten."""
+
+        def work(transaction: Transaction) -> None:
+            rows = transaction.fetch_all(
+                "SELECT id, message FROM inbox WHERE place = ? AND state IN ('waiting', 'consumed')", (str(old.place),)
+            )
+            for message_id, text in rows:
+                message = decode_inbound(text)
+                moved = msgspec.structs.replace(message, address=moved_address(message.address, old, new), ref=None, under=None)
+                transaction.execute("UPDATE inbox SET message = ? WHERE id = ?", (encode_inbound(moved), message_id))
+            transaction.execute("UPDATE inbox SET ref = NULL WHERE place = ?", (str(old.place),))
+            readdress(transaction, "inbox", "address", old, new)
+            readdress(transaction, "inbox", "place", old, new)
+
+        return work
+
+    def place_moved(self, old: Address, new: Address) -> None:
+        """Nothing is kept in memory."""
 
     # What no person sent
 

@@ -11,7 +11,7 @@ import msgspec
 
 from bot.delivery.delivery import COLUMNS, Delivery, from_row, store_progress
 from bot.delivery.errands import FULL_DISK_DELAY_S
-from features.contracts.chat import Address, ChatChannel, DeliveryRefused, DeliveryUncertain
+from features.contracts.chat import Address, ChatChannel, DeliveryRefused, DeliveryUncertain, PlaceMoved
 from features.contracts.clock import Clock
 from features.contracts.database import Database
 from features.contracts.errors import OperatorMustAct, RetryLater
@@ -28,7 +28,8 @@ _DEFECTS_FORGIVEN = 3
 
 
 class LaneServices(msgspec.Struct, frozen=True, kw_only=True):
-    """What every lane works with. ``refused`` is told of what a platform will never take, ``delivered`` of what it has taken."""
+    """What every lane works with. ``refused`` is told of what a platform will never take, ``delivered`` of what it has taken,
+    ``moved`` of a place that has another id."""
 
     database: Database
     channels: Mapping[str, ChatChannel]
@@ -37,6 +38,7 @@ class LaneServices(msgspec.Struct, frozen=True, kw_only=True):
     ids: Callable[[], str]
     refused: Callable[[Delivery, str], Awaitable[None]]
     delivered: Callable[[Delivery], None]
+    moved: Callable[[Address, Address], None]
 
 
 class Lane:
@@ -48,6 +50,8 @@ class Lane:
     def __init__(self, address: Address, services: LaneServices) -> None:
         self.address = address
         self.more = False
+        self.sender: asyncio.Task[None] | None = None
+        self._moved = False
         self._services = services
         self._rows: deque[Delivery] = deque()
         self._loading = False
@@ -73,7 +77,7 @@ class Lane:
 
     async def serve(self, stored: Callable[[Delivery], Awaitable[bool]]) -> None:
         """Send everything that is there. ``stored`` waits until a message is on the disk and says whether it is."""
-        while not self.empty:
+        while not self.empty and not self._moved:
             if not self._rows:
                 await self._load()
                 continue
@@ -97,7 +101,7 @@ class Lane:
 
     async def _deliver(self, delivery: Delivery) -> None:
         defects = 0
-        while delivery.state not in ("sent", "refused"):
+        while delivery.state not in ("sent", "refused") and not self._moved:
             if delivery.state != "sending":
                 delivery.state = "sending"
                 while not await self._record(store_progress(delivery)):  # unrecorded, a crash would send it twice and say nothing
@@ -106,6 +110,8 @@ class Lane:
                 await self._services.channels[self.address.channel].send(self.address, delivery.message, _Progress(self, delivery))
             except DeliveryRefused as refusal:
                 await self._refuse(delivery, str(refusal))
+            except PlaceMoved as moved:
+                await self._follow(delivery, moved.new)
             except RetryLater as later:
                 await self._wait(delivery, later)
             except Exception:
@@ -141,6 +147,13 @@ class Lane:
         if asked is not None:
             return asked.total_seconds() + jitter - 1
         return min(_FIRST_DELAY_S * 2.0 ** min(attempts - 1, 16), _LONGEST_DELAY_S) * jitter
+
+    async def _follow(self, delivery: Delivery, new: Address) -> None:
+        """The place has another id: everything waits in the database until it has followed."""
+        delivery.state = "pending"
+        await self._record(store_progress(delivery))
+        self._moved = True
+        self._services.moved(self.address.place, new)
 
     async def _refuse(self, delivery: Delivery, reason: str) -> None:
         delivery.state = "refused"

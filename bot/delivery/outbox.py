@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from random import Random
 
 import msgspec
@@ -11,11 +11,12 @@ from bot.delivery.button_closer import ButtonCloser
 from bot.delivery.delivery import COLUMNS, DRAFT_INTENDED, Delivery, forget, from_row, insert, note_draft, upsert
 from bot.delivery.errands import Errands, within
 from bot.delivery.lane import Lane, LaneServices
-from bot.delivery.schema import encode_outbound, whole
+from bot.delivery.schema import decode_outbound, encode_outbound, whole
 from features.contracts.chat import Address, Button, ChatChannel, OutboundMessage
 from features.contracts.clock import Clock
 from features.contracts.database import Database, Transaction
 from features.contracts.errors import UserMustAct
+from features.contracts.places import readdress
 from features.contracts.sessions import TransactionWork
 
 __all__ = ["CutRun", "Outbox"]
@@ -43,6 +44,8 @@ class Outbox:
         refused: told of a message that a platform will never take, with the reason in words for people.
         delivered: told of a message once the platform has all of it.
         changed: told of a delivered message that reads otherwise now.
+        moved: told that a platform gave a place another id; it is to see to ``move_place``.
+        where: an address as it reads by now, for whoever began before its place moved.
     """
 
     def __init__(
@@ -57,6 +60,8 @@ class Outbox:
         refused: Callable[[Delivery, str], Awaitable[None]],
         delivered: Callable[[Delivery], None],
         changed: Callable[[Delivery], None],
+        moved: Callable[[Address, Address], None],
+        where: Callable[[Address], Address],
     ) -> None:
         self._database = database
         self._channels = channels
@@ -71,7 +76,9 @@ class Outbox:
             ids=ids,
             refused=self._was_refused,
             delivered=self._was_delivered,
+            moved=moved,
         )
+        self._where = where
         self._refused = refused
         self._delivered = delivered
         self._buttons = ButtonCloser(database, channels, changed=changed)
@@ -98,6 +105,7 @@ class Outbox:
         Raises:
             UserMustAct: no channel of that name is at work here.
         """
+        address = self._where(address)
         if address.channel not in self._channels:
             raise UserMustAct(f"Nothing can be sent to {address}: this host has no {address.channel} channel.")
         lane = self._lane(address)
@@ -150,8 +158,9 @@ class Outbox:
     def run_delivery(self, address: Address, message: OutboundMessage, *, run_id: str, answers: tuple[str, ...]) -> Delivery:
         """A delivery that a run keeps until it is released; nothing is stored yet."""
         return Delivery(
-            id=self._ids(), address=address, message=self._clean(message), created_at=self._clock.now(), run_id=run_id, answers=answers
-        )
+            id=self._ids(), address=self._where(address), message=self._clean(message), created_at=self._clock.now(), run_id=run_id,
+            answers=answers,
+        )  # fmt: skip
 
     def put(self, delivery: Delivery, *, final: bool, replaces: tuple[str, ...] = ()) -> TransactionWork:
         """SQL that writes a run's row.
@@ -172,11 +181,12 @@ class Outbox:
 
     def put_beside(self, address: Address, message: OutboundMessage) -> TransactionWork:
         """SQL that posts a message that answers nothing, for somebody else's transaction; ``look`` once that is over."""
-        return insert(Delivery(id=self._ids(), address=address, message=self._clean(message), created_at=self._clock.now()))
+        delivery = Delivery(id=self._ids(), address=self._where(address), message=self._clean(message), created_at=self._clock.now())
+        return insert(delivery)
 
     def look(self, address: Address) -> None:
         """Send what has come into the database beside this outbox."""
-        self._wake(address)
+        self._wake(self._where(address))
 
     async def write(self, work: TransactionWork) -> None:
         await self._database.write(work)
@@ -201,8 +211,8 @@ class Outbox:
 
     # Starting and ending
 
-    async def recover(self) -> dict[Address, CutRun]:
-        """Take up what an earlier process left, for the channels that are at work here.
+    async def recover(self, place: Address | None = None) -> dict[Address, CutRun]:
+        """Take up what an earlier process left, for the channels that are at work here; or what a place left that has moved.
 
         What may have been sent is marked as a possible duplicate, unless its draft is known: replacing that once more changes nothing.
 
@@ -210,7 +220,7 @@ class Outbox:
             the chats in which a run was cut that had shown at most a draft.
         """
         channels = tuple(self._channels)
-        addresses, cut = await self._database.write(lambda t: _recover(t, channels))
+        addresses, cut = await self._database.write(lambda t: _recover(t, channels, place))
         for address in addresses:
             self._wake(address)
         return cut
@@ -230,6 +240,35 @@ class Outbox:
 
     async def close(self) -> None:
         await self._errands.close()
+
+    # Places that move
+
+    async def rest(self, places: Collection[Address]) -> None:
+        """Send nothing more to these places; what waits for them stays in the database until ``recover``."""
+        senders = [lane.sender for address, lane in self._lanes.items() if address.place in places and lane.sender is not None]
+        for sender in senders:
+            sender.cancel()
+        await asyncio.gather(*senders, return_exceptions=True)
+
+    def move_place(self, old: Address, new: Address) -> TransactionWork:
+        """What was delivered stays in the log. The platform's ids of it mean other messages in the new chat, so they are forgotten."""
+        before = str(old.place)
+
+        def work(transaction: Transaction) -> None:
+            sql = "SELECT id, message, done_parts FROM outbox WHERE place = ? AND state IN ('held', 'pending', 'sending')"
+            for delivery_id, text, done in transaction.fetch_all(sql, (before,)):
+                message = encode_outbound(msgspec.structs.replace(decode_outbound(text), reply_to=None))
+                refs = msgspec.json.encode([None] * done).decode()
+                transaction.execute("UPDATE outbox SET message = ?, refs = ? WHERE id = ?", (message, refs, delivery_id))
+            transaction.execute("UPDATE outbox SET draft_ref = NULL WHERE place = ? AND draft_ref <> ?", (before, DRAFT_INTENDED))
+            transaction.execute("UPDATE outbox SET refs = '[]' WHERE place = ? AND state IN ('sent', 'refused')", (before,))
+            readdress(transaction, "outbox", "address", old, new)
+            readdress(transaction, "outbox", "place", old, new)
+
+        return work
+
+    def place_moved(self, old: Address, new: Address) -> None:
+        """Nothing is kept in memory while nothing is sent."""
 
     # Lanes
 
@@ -251,7 +290,7 @@ class Outbox:
     def _start(self, lane: Lane) -> None:
         if lane.address not in self._lanes:
             self._lanes[lane.address] = lane
-            self._errands.start(self._serve(lane), name=f"outbox {lane.address}")
+            lane.sender = self._errands.start(self._serve(lane), name=f"outbox {lane.address}")
 
     async def _serve(self, lane: Lane) -> None:
         try:
@@ -268,13 +307,13 @@ def _both(one: TransactionWork, other: TransactionWork) -> TransactionWork:
     return work
 
 
-def _recover(transaction: Transaction, channels: tuple[str, ...]) -> tuple[list[Address], dict[Address, CutRun]]:
+def _recover(transaction: Transaction, channels: tuple[str, ...], place: Address | None) -> tuple[list[Address], dict[Address, CutRun]]:
     sql = f"SELECT {COLUMNS} FROM outbox WHERE state IN ('held', 'pending', 'sending') ORDER BY position"  # noqa: S608
     addresses: dict[Address, None] = {}
     cut: dict[Address, CutRun] = {}
     for row in transaction.fetch_all(sql):
         delivery = from_row(row)
-        if delivery.address.channel not in channels:
+        if delivery.address.channel not in channels or place not in (None, delivery.address.place):
             continue
         uncertain = row[7] == DRAFT_INTENDED
         if not delivery.message.text and not delivery.message.files and delivery.run_id is not None:

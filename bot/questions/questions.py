@@ -12,6 +12,8 @@ from bot.questions.question import Question
 from features.contracts.chat import Address, OutboundMessage
 from features.contracts.clock import Clock
 from features.contracts.database import Database
+from features.contracts.places import readdress
+from features.contracts.sessions import TransactionWork
 
 __all__ = ["Questions"]
 
@@ -46,6 +48,12 @@ class Questions:
         await self._database.write(lambda t: (forget(t), end(t)))
         for record in await self._database.read(lambda t: records.left_over(t, limit=_MOST_LEFT_OVER)):
             self._errands.start(self._close(record), name=f"question {record.id}")
+
+    def move_place(self, old: Address, new: Address) -> TransactionWork:
+        return lambda transaction: readdress(transaction, "questions", "address", old, new)
+
+    def place_moved(self, old: Address, new: Address) -> None:
+        """Nothing is kept in memory but what conversations hold."""
 
     async def close(self) -> None:
         await self._errands.close()

@@ -7,7 +7,7 @@ from typing import Any
 from telegram import User
 
 from channels.telegram.buttons import ButtonCodec
-from channels.telegram.updates import Press, UpdateMapper
+from channels.telegram.updates import Moved, Press, UpdateMapper
 from features.contracts.chat import Cursor, InboundMessage, InboundSink
 from features.contracts.clock import Clock
 
@@ -45,14 +45,17 @@ class UpdateIntake:
     async def take(self, updates: Sequence[dict[str, Any]], cursor: Cursor | None = None) -> None:
         """Return when everything in them is stored; raises what the sink raises."""
         mapped = [found for update in updates if (found := self._map(update)) is not None]
-        messages = [message for found in mapped if (message := found.message if isinstance(found, Press) else found) is not None]
+        for found in mapped:
+            if isinstance(found, Moved):  # first, so that what is said in the new group is heard there
+                await self._sink.moved(found.old, found.new)
+        messages = [message for found in mapped if (message := _message(found)) is not None]
         if messages or cursor is not None:
             await self._sink.accept(messages, cursor)
         for press in mapped:
             if isinstance(press, Press):
                 self._pressed(press.id, None if press.message else _TOO_OLD)
 
-    def _map(self, update: dict[str, Any]) -> InboundMessage | Press | None:
+    def _map(self, update: dict[str, Any]) -> InboundMessage | Press | Moved | None:
         """One that cannot be read is left out: it would otherwise hold up all that follow."""
         try:
             return self._mapper.map(update, self._clock.now())
@@ -60,3 +63,13 @@ class UpdateIntake:
             facts = {"error_id": self._error_ids(), "update_id": update.get("update_id")}
             _log.exception("telegram update not understood", extra={"facts": facts})
             return None
+
+
+def _message(found: InboundMessage | Press | Moved) -> InboundMessage | None:
+    match found:
+        case Press():
+            return found.message
+        case Moved():
+            return None
+        case _:
+            return found

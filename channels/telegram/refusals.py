@@ -6,7 +6,7 @@ import httpx
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, TelegramError
 
 from channels.telegram.lanes import Flooded
-from features.contracts.chat import DeliveryRefused, DeliveryUncertain
+from features.contracts.chat import Address, DeliveryRefused, DeliveryUncertain, PlaceMoved
 from features.contracts.errors import RetryLater
 
 __all__ = ["delivery_failure", "draft_gone", "is_chat_refusal", "not_modified", "thread_gone", "unreadable"]
@@ -39,7 +39,7 @@ def delivery_failure(error: TelegramError, words: str) -> Exception:
         case InvalidToken():
             return RetryLater("Telegram does not accept the bot's token")
         case ChatMigrated():
-            return DeliveryRefused(f"This group has become a supergroup; its chat is telegram:{error.new_chat_id} now.")
+            return PlaceMoved(Address("telegram", str(error.new_chat_id)))
         case Forbidden() | BadRequest():
             plain = next((text for mark, text in _PLAIN_WORDS.items() if mark in words.lower()), None)
             return DeliveryRefused(plain or f"Telegram refused it: {words}")

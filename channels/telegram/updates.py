@@ -1,6 +1,5 @@
 """Updates of the Bot API to messages as the host knows them."""
 
-import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -13,9 +12,8 @@ from channels.telegram.buttons import ButtonCodec
 from channels.telegram.content import attachments, described_text
 from features.contracts.chat import Address, InboundMessage, Person
 
-__all__ = ["Press", "UpdateMapper"]
+__all__ = ["Moved", "Press", "UpdateMapper"]
 
-_log = logging.getLogger("pumice.telegram")
 _ANONYMOUS_SENDERS = (1087968824, 136817688, 777000)  # GroupAnonymousBot, Channel Bot, Telegram itself
 _GROUPS = ("group", "supergroup")
 
@@ -25,6 +23,13 @@ class Press(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     message: InboundMessage | None
+
+
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """A group that has become a supergroup, under another id."""
+
+    old: Address
+    new: Address
 
 
 class UpdateMapper:
@@ -39,7 +44,7 @@ class UpdateMapper:
         self._buttons = buttons
         self._mention = f"@{me.username}".casefold()
 
-    def map(self, raw: dict[str, Any], now: datetime) -> InboundMessage | Press | None:
+    def map(self, raw: dict[str, Any], now: datetime) -> InboundMessage | Press | Moved | None:
         """Raises whatever an update that is not as documented makes it raise.
 
         Args:
@@ -48,7 +53,7 @@ class UpdateMapper:
         update = Update.de_json(raw, None)
         key = f"{self._me.id}:{update.update_id}"
         if update.message:
-            return self._message(update.message, key)
+            return _moved(update.message) or self._message(update.message, key)
         if update.edited_message:
             return self._edit(update.edited_message, key)
         if update.callback_query:
@@ -58,9 +63,6 @@ class UpdateMapper:
     def _message(self, message: Message, key: str) -> InboundMessage | None:
         sender = self._sender(message)
         text, files = described_text(message), attachments(message)
-        if message.migrate_to_chat_id:
-            facts = {"chat": message.chat.id, "now": message.migrate_to_chat_id}
-            _log.warning("telegram group became a supergroup", extra={"facts": facts})
         if sender is None or message.chat.type not in ("private", *_GROUPS) or not (text or files):
             return None
         group = message.chat.type in _GROUPS
@@ -135,6 +137,16 @@ class UpdateMapper:
         if answered is None or answered.forum_topic_created or answered.from_user is None:
             return False
         return answered.from_user.id == self._me.id
+
+
+def _moved(message: Message) -> Moved | None:
+    """Told in the old group and in the new one."""
+    here = str(message.chat.id)
+    if message.migrate_to_chat_id:
+        return Moved(old=Address("telegram", here), new=Address("telegram", str(message.migrate_to_chat_id)))
+    if message.migrate_from_chat_id:
+        return Moved(old=Address("telegram", str(message.migrate_from_chat_id)), new=Address("telegram", here))
+    return None
 
 
 def _address(chat: Chat, message: Message | None) -> Address:

@@ -14,6 +14,7 @@ from features.contracts.database import Database
 from features.contracts.errors import PumiceError
 from features.contracts.extension_events import ProcessSpawning, ToolCalled
 from features.contracts.extensions import ExtensionApi, ExtensionSpec
+from features.contracts.sessions import TransactionWork
 
 __all__ = ["Approvals"]
 
@@ -50,6 +51,12 @@ class Approvals:
     async def remove(self, place: Address, ids: Sequence[str]) -> int:
         """Take back what was allowed for good; how many of ``ids`` there were."""
         return await self._grants.remove(str(place), ids)
+
+    def move_place(self, old: Address, new: Address) -> TransactionWork:
+        return self._grants.move(str(old.place), str(new.place))
+
+    def place_moved(self, old: Address, new: Address) -> None:
+        """Nothing is kept in memory."""
 
     async def _activate(self, api: ExtensionApi) -> None:
         place = str(Address.parse(api.session.address).place)

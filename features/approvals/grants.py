@@ -10,6 +10,7 @@ import msgspec
 
 from features.contracts.database import Database, Migrations, Transaction
 from features.contracts.errors import UserMustAct
+from features.contracts.sessions import TransactionWork
 
 __all__ = ["APPROVAL_MIGRATIONS", "Grant", "Grants"]
 
@@ -88,6 +89,19 @@ class Grants:
 
         if not await self._database.write(work):
             raise UserMustAct(f"This chat has {_MOST} standing approvals already. /approvals shows them; remove some.")
+
+    def move(self, old: str, new: str) -> TransactionWork:
+        """SQL that follows a place to its new address."""
+
+        def work(transaction: Transaction) -> None:
+            transaction.execute(
+                "INSERT INTO approvals (place, id, tool, argv, granted_at) SELECT ?, id, tool, argv, granted_at FROM approvals"
+                " WHERE place = ? ON CONFLICT (place, id) DO NOTHING",
+                (new, old),
+            )
+            transaction.execute("DELETE FROM approvals WHERE place = ?", (old,))
+
+        return work
 
     async def remove(self, place: str, ids: Sequence[str]) -> int:
         """Take grants back; how many there were."""

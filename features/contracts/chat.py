@@ -29,6 +29,7 @@ __all__ = [
     "OutboundMessage",
     "Overheard",
     "Person",
+    "PlaceMoved",
     "ThreadReader",
     "WebhookAnswer",
     "WebhookChannel",
@@ -177,7 +178,11 @@ class InboundSink(Protocol):
     - When ``accept`` returns, every message is on the disk or was there before; only then may the platform be told.
     - ``accept`` raises when it could not store them; the channel then keeps them unacknowledged and tries again later.
     - ``cursor`` is the stored value, None at first.
+    - ``moved`` says that a place has another id from now on. It returns when everything of it has followed, and raises as ``accept`` does;
+      the same move may be told again. Messages from the new id come after it.
     """
+
+    async def moved(self, old: Address, new: Address) -> None: ...
 
     async def accept(self, messages: Sequence[InboundMessage], cursor: Cursor | None = None) -> None: ...
 
@@ -205,6 +210,14 @@ class OutboundMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 class DeliveryRefused(Exception):
     """The platform will never take this (blocked, chat gone, no rights); the text says why, for people."""
+
+
+class PlaceMoved(Exception):
+    """The platform took nothing, because the place has another id now."""
+
+    def __init__(self, new: Address) -> None:
+        super().__init__(f"the chat is {new} now")
+        self.new = new
 
 
 class DeliveryUncertain(RetryLater):
@@ -265,8 +278,8 @@ class ChatChannel(Protocol):
 
     - ``run`` serves until it is cancelled; it survives every fault of the network and of the platform and shows it in ``health``.
     - ``send`` returns when the platform has taken everything. It raises RetryLater for what may pass (a flood, a lost connection),
-      DeliveryUncertain where it may have arrived all the same, and DeliveryRefused for what will not. A text that the platform cannot
-      parse is sent once more as it was written, plain.
+      DeliveryUncertain where it may have arrived all the same, PlaceMoved, and DeliveryRefused for what will not. A text that the
+      platform cannot parse is sent once more as it was written, plain.
     - ``send`` of one address is never called twice at a time.
     - ``fetch`` writes an attachment to ``destination``, at most ``limit`` bytes; raises UserMustAct with the reason, RetryLater.
     - ``live`` opens a view; ``opened`` is called with the platform's id once the draft is shown.

@@ -9,6 +9,7 @@ import msgspec
 
 from features.contracts.errors import UserMustAct
 from features.contracts.extensions import ExtensionSpec
+from features.contracts.sessions import TransactionWork
 from features.extensions.choices import ExtensionChoices, PlaceChoices
 from features.extensions.loaded import LoadedExtension, LoadedExtensions
 from features.extensions.loading import ExtensionLoader, FoundExtension
@@ -153,6 +154,14 @@ class ExtensionCatalogue:
     async def enable(self, place: str, name: str) -> None:
         await self._choices.enable(place, name)
         self._changed[place] += 1
+
+    def move_place(self, old: str, new: str) -> TransactionWork:
+        """SQL that brings what was decided about one place's extensions under another name of it."""
+        return self._choices.move(old, new)
+
+    def place_moved(self, old: str, new: str) -> None:
+        self._changed[old] += 1
+        self._changed[new] += 1
 
     def close(self) -> None:
         """Once no session is open any more."""

@@ -7,6 +7,7 @@ import msgspec
 
 from features.contracts.clock import Clock
 from features.contracts.database import Database, Migrations, Transaction
+from features.contracts.sessions import TransactionWork
 
 __all__ = ["EXTENSION_MIGRATIONS", "ExtensionChoices", "PlaceChoices", "TrustDecision"]
 
@@ -72,6 +73,25 @@ class ExtensionChoices:
         """Place and digest of every decision."""
         rows = await self._database.read(lambda transaction: transaction.fetch_all("SELECT place, digest FROM extension_trust"))
         return frozenset((row[0], row[1]) for row in rows)
+
+    def move(self, old: str, new: str) -> TransactionWork:
+        """SQL that follows a place to its new address."""
+
+        def work(transaction: Transaction) -> None:
+            transaction.execute(
+                "INSERT INTO extension_trust (place, digest, name, trusted_by, trusted_at)"
+                " SELECT ?, digest, name, trusted_by, trusted_at FROM extension_trust WHERE place = ? ON CONFLICT DO NOTHING",
+                (new, old),
+            )
+            transaction.execute(
+                "INSERT INTO extension_disabled (place, name, disabled_by, disabled_at)"
+                " SELECT ?, name, disabled_by, disabled_at FROM extension_disabled WHERE place = ? ON CONFLICT DO NOTHING",
+                (new, old),
+            )
+            transaction.execute("DELETE FROM extension_trust WHERE place = ?", (old,))
+            transaction.execute("DELETE FROM extension_disabled WHERE place = ?", (old,))
+
+        return work
 
     async def trust(self, place: str, digest: str, *, name: str, by: str) -> None:
         """What an extension of this name was before is not trusted any more; if it was disabled, it no longer is."""

@@ -215,9 +215,9 @@ class JobBook:
                 zone = await self._delivery.zone(place)
                 if any(job.zone != zone for job in await self.list(place)):
                     await self.zone_changed(place, zone)
-                await self._write_file(name)
+                self.changed(place)  # one writer: two at once would take each other's half-written file away
             except (PumiceError, OSError) as error:
-                log.warning("jobs.json could not be looked over", extra={"facts": {"place": name, "error": str(error)}})
+                log.warning("jobs could not be looked over", extra={"facts": {"place": name, "error": str(error)}})
 
     async def _change_all(self, place: Address, change: Callable[[Job], Job]) -> None:
         name = str(place.place)

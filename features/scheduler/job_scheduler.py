@@ -25,7 +25,9 @@ from features.contracts.database import Database, Row, Transaction
 from features.contracts.errors import OperatorMustAct, PumiceError, UserMustAct
 from features.contracts.extensions import ExtensionApi, ExtensionSpec
 from features.contracts.jobs import JobDelivery, JobOrigin, RunEnd
+from features.contracts.places import moved_address
 from features.contracts.processes import ProcessRunner
+from features.contracts.sessions import TransactionWork
 from features.contracts.tools import Tool
 from features.scheduler import tables
 from features.scheduler.due_runs import cut_notice, due_run, missed_notice
@@ -191,6 +193,16 @@ class JobScheduler:
             self.book.changed(definition.place)
 
     # What the host tells
+
+    def move_place(self, old: Address, new: Address) -> TransactionWork:
+        return lambda transaction: tables.move_jobs(transaction, old, new)
+
+    def place_moved(self, old: Address, new: Address) -> None:
+        for flight in self._flights.values():
+            definition = flight.job.definition
+            moved = msgspec.structs.replace(definition, address=moved_address(definition.address, old, new))
+            flight.job = msgspec.structs.replace(flight.job, definition=moved)
+        self.book.changed(new)
 
     def run_ended(self, run_id: str, end: RunEnd, error: str = "") -> None:
         """A run that was handed over is over; one that is nobody's is ignored."""

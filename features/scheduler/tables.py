@@ -6,7 +6,9 @@ from typing import Any
 
 import msgspec
 
+from features.contracts.chat import Address
 from features.contracts.database import Migrations, Row, Transaction, Value
+from features.contracts.places import moved_address
 from features.scheduler.job import Job, JobDefinition, JobRun, RunState
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "job_from",
     "jobs_of",
     "live_places",
+    "move_jobs",
     "next_wake",
     "open_runs",
     "prune",
@@ -100,6 +103,16 @@ def update_job(transaction: Transaction, job: Job) -> None:
             _ms(job.next_at), job.failures, msgspec.json.encode(job.last_run).decode() if job.last_run else None, job.id,
         ),
     )  # fmt: skip
+
+
+def move_jobs(transaction: Transaction, old: Address, new: Address) -> None:
+    """Bring the jobs of a place under its new address. Of two that another feature calls the same, that of ``old`` stays."""
+    for job in jobs_of(transaction, str(old.place), limit=-1):
+        definition = job.definition
+        if definition.key is not None and (other := find_by_key(transaction, str(new.place), definition.key)) is not None:
+            delete_job(transaction, other.id)
+        moved = msgspec.structs.replace(definition, address=moved_address(definition.address, old, new))
+        update_job(transaction, msgspec.structs.replace(job, definition=moved))
 
 
 def delete_job(transaction: Transaction, job_id: str) -> bool:

@@ -7,7 +7,9 @@ from typing import cast
 
 import msgspec
 
+from features.contracts.chat import Address
 from features.contracts.database import Database, Migrations, Row, Transaction
+from features.contracts.places import readdress
 from features.contracts.sessions import SessionEntry, SessionHeader, SessionLines, SessionSummary, TransactionWork
 from features.sessions.codec import decode_entries, decode_header, encode
 from features.sessions.digest import Digest, digest
@@ -206,6 +208,22 @@ class DatabaseSessionStore:
     async def summary(self, session_id: str) -> SessionSummary | None:
         row = await self._database.read(lambda transaction: transaction.fetch_one(f"{_SUMMARIES} WHERE id = ?", (session_id,)))
         return None if row is None else _summary(row)
+
+    def move_place(self, old: Address, new: Address) -> TransactionWork:
+        def work(transaction: Transaction) -> None:
+            readdress(transaction, "sessions", "scope", old, new)
+            before, after = str(old.place), str(new.place)
+            transaction.execute(
+                "DELETE FROM current_sessions WHERE scope IN (SELECT ? || substr(scope, ?) FROM current_sessions"
+                " WHERE scope = ? OR substr(scope, 1, ?) = ?)",
+                (after, len(before) + 1, before, len(before) + 1, f"{before}/"),
+            )
+            readdress(transaction, "current_sessions", "scope", old, new)
+
+        return work
+
+    def place_moved(self, old: Address, new: Address) -> None:
+        """Nothing is kept in memory."""
 
     async def delete(self, session_id: str) -> bool:
         return bool(await self._database.write(lambda transaction: transaction.execute("DELETE FROM sessions WHERE id = ?", (session_id,))))

@@ -7,6 +7,7 @@ import msgspec
 
 from features.contracts.clock import Clock
 from features.contracts.database import Database, Migrations, Transaction
+from features.contracts.sessions import TransactionWork
 from features.skills.records import Kind
 
 __all__ = ["SKILL_MIGRATIONS", "Choice", "Consents", "Decision"]
@@ -77,16 +78,17 @@ class Consents:
 
         return await self._database.write(work) > 0
 
-    async def move(self, old: str, new: str) -> None:
-        """Follow a place to its new address; what was decided there already stays."""
+    def move(self, old: str, new: str) -> TransactionWork:
+        """SQL that follows a place to its new address."""
 
         def work(transaction: Transaction) -> None:
             transaction.execute(
                 "INSERT INTO skill_consents (place, kind, name, digest, choice, decided_by, decided_at) "
                 "SELECT ?, kind, name, digest, choice, decided_by, decided_at FROM skill_consents WHERE place = ? "
-                "ON CONFLICT (place, kind, name) DO NOTHING",
+                "ON CONFLICT (place, kind, name) DO UPDATE SET digest = excluded.digest, choice = excluded.choice, "
+                "decided_by = excluded.decided_by, decided_at = excluded.decided_at",
                 (new, old),
             )
             transaction.execute("DELETE FROM skill_consents WHERE place = ?", (old,))
 
-        await self._database.write(work)
+        return work

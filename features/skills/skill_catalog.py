@@ -9,6 +9,7 @@ from features.contracts.chat import Address, ChatCommand
 from features.contracts.clock import Clock
 from features.contracts.database import Database
 from features.contracts.errors import UserMustAct
+from features.contracts.sessions import TransactionWork
 from features.skills.consents import Consents, Decision
 from features.skills.discovery import Discovery, Found
 from features.skills.records import Kind, Problem, Skill, Template
@@ -106,9 +107,12 @@ class SkillCatalog:
         shelf = await self.look(place)
         return [item for item in shelf.waiting if await self._consents.claim_question(str(place), item.kind, item.name, item.digest)]
 
-    async def move(self, old: Address, new: Address) -> None:
-        """Follow a place to its new address, as when a Telegram group is upgraded."""
-        await self._consents.move(str(old.place), str(new.place))
+    def move_place(self, old: Address, new: Address) -> TransactionWork:
+        return self._consents.move(str(old.place), str(new.place))
+
+    def place_moved(self, old: Address, new: Address) -> None:
+        if (brought := self._brought.pop(str(old.place), None)) is not None:
+            self._brought[str(new.place)] = brought
 
     async def _hosts(self, place: Address) -> Found:
         """The host's, and behind them what extensions bring."""

@@ -5,6 +5,7 @@ from datetime import date
 
 import msgspec
 
+from features.contracts.chat import Address
 from features.contracts.clock import Clock, unix_ms
 from features.contracts.database import Database, Migrations, Transaction, Value
 from features.contracts.messages import Usage
@@ -46,6 +47,18 @@ _COUNT = """
         cache_write = usage.cache_write + excluded.cache_write,
         cost = usage.cost + excluded.cost,
         counted_at = excluded.counted_at
+"""
+
+_ADD_TO_ANOTHER = """
+    INSERT INTO usage (place, day, model, calls, input, output, cache_read, cache_write, cost, counted_at)
+    SELECT ?, day, model, calls, input, output, cache_read, cache_write, cost, counted_at FROM usage WHERE place = ?
+    ON CONFLICT (place, day, model) DO UPDATE SET
+        calls = usage.calls + excluded.calls,
+        input = usage.input + excluded.input,
+        output = usage.output + excluded.output,
+        cache_read = usage.cache_read + excluded.cache_read,
+        cache_write = usage.cache_write + excluded.cache_write,
+        cost = usage.cost + excluded.cost
 """
 
 # A provider that makes figures up must not overflow a sum; no call has this many tokens.
@@ -91,6 +104,16 @@ class UsageLedger:
     async def record(self, place: str, model: str, usage: Usage, *, day: date) -> None:
         """Count one call by itself; returns when it is on the disk."""
         await self._database.write(self.record_work(place, model, usage, day=day))
+
+    def move_place(self, old: Address, new: Address) -> TransactionWork:
+        def work(transaction: Transaction) -> None:
+            transaction.execute(_ADD_TO_ANOTHER, (str(new.place), str(old.place)))
+            transaction.execute("DELETE FROM usage WHERE place = ?", (str(old.place),))
+
+        return work
+
+    def place_moved(self, old: Address, new: Address) -> None:
+        """Nothing is kept in memory."""
 
     async def spent(self, place: str, day: date) -> float:
         """US dollars of all models."""

@@ -73,7 +73,8 @@ async def test_settings_follow_a_chat_to_its_new_address(database: MemoryDatabas
     store = SettingsStore(database, DEFAULTS)
     await store.change(CHAT, busy="collect")
     await store.get(OTHER)
-    await store.move(CHAT, OTHER)
+    await database.write(store.move_place(CHAT, OTHER))
+    store.place_moved(CHAT, OTHER)
 
     assert (await store.get(OTHER)).busy == "collect"
     assert await store.get(CHAT) == DEFAULTS

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 
-from features.contracts.chat import ChatChannel, Cursor, InboundMessage
+from features.contracts.chat import Address, ChatChannel, Cursor, InboundMessage
 
 __all__ = ["Progress", "Sink", "running"]
 
@@ -17,11 +17,17 @@ class Sink:
 
     def __init__(self) -> None:
         self.messages: list[InboundMessage] = []
+        self.moves: list[tuple[str, str]] = []
         self.cursors: dict[str, int] = {}
         self.accepted: list[tuple[tuple[str, ...], int | None]] = []
         self.broken: Exception | None = None
         self._keys: set[str] = set()
         self._changed = asyncio.Condition()
+
+    async def moved(self, old: Address, new: Address) -> None:
+        if self.broken:
+            raise self.broken
+        self.moves.append((str(old), str(new)))
 
     async def accept(self, messages: Sequence[InboundMessage], cursor: Cursor | None = None) -> None:
         if self.broken:

@@ -120,6 +120,17 @@ class TelegramServer:
         message = self.world.message_json(shown, user or User(chat if chat > 0 else 77))
         self._push({"edited_message": {**message, "edit_date": int(time.time())}})
 
+    def upgrade(self, chat: int, new: int, *, user: User | None = None, told: bool = True) -> None:
+        """Make a group a supergroup, which is told in both; message ids begin anew there.
+
+        Args:
+            told: whether the bot hears of it before it writes to the old group.
+        """
+        self.world.upgraded[chat] = new
+        if told:
+            self.say(chat, "", user=user, migrate_to_chat_id=new)
+            self.say(new, "", user=user, migrate_from_chat_id=chat)
+
     def press(self, chat: int, message_id: int, label: str, *, user: User | None = None, data: str | None = None) -> str:
         """Press a button of the bot; gives the press's id. ``data`` stands in for the button's own."""
         shown = self.world.messages[chat][message_id]

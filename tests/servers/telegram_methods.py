@@ -203,6 +203,7 @@ class Methods:
             raise Refused.bad("chat not found") from None
         if chat not in self._world.messages:
             raise Refused.bad("chat not found")
+        self._world.check_place(chat)
         return chat
 
     def _place(self, body: Body) -> tuple[int, int | None]:

@@ -81,6 +81,7 @@ class World:
         self.updates: deque[dict[str, Any]] = deque()
         self.limits = FloodLimits()
         self.presses: dict[str, str | None] = {}
+        self.upgraded: dict[int, int] = {}
         self.webhook = ""
         self.webhook_secret = ""
         self._update_ids = count(1000)
@@ -163,6 +164,11 @@ class World:
         if file.kind in ("document", "audio"):
             base |= {"file_name": file.name, "mime_type": file.mime_type or "text/plain"}
         return {file.kind: base}
+
+    def check_place(self, chat: int) -> None:
+        if chat in self.upgraded:
+            parameters = {"migrate_to_chat_id": self.upgraded[chat]}
+            raise Refused(400, "Bad Request: group chat was upgraded to a supergroup chat", parameters)
 
     def check_pace(self, chat: int) -> None:
         """Refuse what comes faster than the limits, as the platform does."""

@@ -60,12 +60,12 @@ class Gates:
     """Makes gates over one database: another one is the host after a restart."""
 
     def __init__(self, database: MemoryDatabase, clock: FakeClock) -> None:
-        self._database = database
+        self.database = database
         self._clock = clock
         self._seeds = count(1)
 
     async def open(self, options: AccessSection | None = None) -> Access:
-        access = Access(options or AccessSection(owners=(OWNER,)), self._database, self._clock, Random(next(self._seeds)))
+        access = Access(options or AccessSection(owners=(OWNER,)), self.database, self._clock, Random(next(self._seeds)))
         await access.load()
         return access
 

@@ -84,11 +84,11 @@ class Rig:
         self.outbox = Outbox(
             database, channels, clock=clock, ids=ids, random=Random(1),
             redact=str, refused=self._refused, delivered=lambda delivery: self.scheduler.answer_delivered(delivery.answers),
-            changed=lambda delivery: None,
+            changed=lambda delivery: None, moved=lambda old, new: None, where=lambda address: address,
         )  # fmt: skip
         self.questions = Questions(database, self.outbox, clock=clock, ids=ids)
         self.access = Access(AccessSection(mode="open", confirm_open=True, owners=("loop:1",)), database, clock, Random(1))
-        self.inbox = Inbox(database, self.access, clock=clock, ids=ids, hand_over=self._hand_over, refused=_nothing)
+        self.inbox = Inbox(database, self.access, clock=clock, ids=ids, hand_over=self._hand_over, refused=_nothing, moved=_stays)
         workspaces = Workspaces(folder / "workspaces")
         registry: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
         usage = UsageLedger(database, clock)
@@ -229,6 +229,10 @@ class _Models:
 
     def models(self) -> list[Model]:
         return [SCRIPTED_MODEL, SEEING]
+
+
+async def _stays(old: Address, new: Address) -> None:
+    raise AssertionError(f"{old} does not move here")
 
 
 async def _nothing(message: InboundMessage, verdict: object) -> None:

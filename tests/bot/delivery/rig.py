@@ -9,7 +9,7 @@ from random import Random
 from bot.delivery import DELIVERY_MIGRATIONS, Inbox, Outbox, StoredMessage
 from bot.delivery.delivery import Delivery
 from bot.testing import LoopbackChannel, LoopbackChat
-from features.contracts.chat import InboundMessage
+from features.contracts.chat import Address, InboundMessage
 from features.contracts.database import Row
 from features.contracts.testing import FakeClock, sequential_ids
 from features.storage import Database
@@ -51,6 +51,7 @@ class Rig:
         self.refused: list[tuple[Delivery, str]] = []
         self.delivered: list[Delivery] = []
         self.changed: list[Delivery] = []
+        self.moved: list[tuple[Address, Address]] = []
         self.outbox = Outbox(
             database,
             {"loop": self.channel},
@@ -61,8 +62,15 @@ class Rig:
             refused=self._refused,
             delivered=self.delivered.append,
             changed=self.changed.append,
+            moved=lambda old, new: self.moved.append((old, new)),
+            where=lambda address: address,
         )
-        self.inbox = Inbox(database, EverybodyGate(), clock=self.clock, ids=ids, hand_over=self.handed.append, refused=self._say_refusal)
+        self.inbox = Inbox(
+            database, EverybodyGate(), clock=self.clock, ids=ids, hand_over=self.handed.append, refused=self._say_refusal, moved=self._moved
+        )
+
+    async def _moved(self, old: Address, new: Address) -> None:
+        self.moved.append((old, new))
 
     def chat(self, name: str = "1") -> LoopbackChat:
         return self.channel.chat(name)

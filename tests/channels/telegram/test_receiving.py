@@ -123,11 +123,26 @@ async def test_bots_and_notices_are_ignored_and_still_acknowledged(
     """Two bots would talk for ever; a member who joined said nothing. Neither may come again."""
     telegram.say(GROUP, "beep", user=User(9, "Robot", is_bot=True))
     telegram.say(GROUP, "", user=ann, new_chat_members=[User(8, "Eve").json()])
-    telegram.say(GROUP, "", user=ann, migrate_to_chat_id=-100123)
-    await sink.advanced_to(1003)
+    await sink.advanced_to(1002)
     await telegram.until(lambda: telegram.waiting == 0)
 
     assert sink.messages == []
+
+
+async def test_a_group_that_becomes_a_supergroup_is_told_before_what_is_said_there(
+    telegram: TelegramServer, sink: Sink, listening: TelegramChannel, ann: User
+) -> None:
+    """What is said in the new group is to be heard as said in the old."""
+    sink.broken = OSError("the disk is full")
+    telegram.upgrade(GROUP, -100123, user=ann)
+    telegram.say(-100123, "@pumice_bot hello", user=ann)
+    await telegram.until(lambda: telegram.called("getUpdates"))
+    sink.broken = None
+    [message] = await sink.received(1)
+
+    assert sink.moves == [(f"telegram:{GROUP}", "telegram:-100123")] * 2
+    assert str(message.address) == "telegram:-100123"
+    await telegram.until(lambda: telegram.waiting == 0)
 
 
 async def test_files_come_with_their_facts(telegram: TelegramServer, sink: Sink, listening: TelegramChannel) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from channels.telegram import TelegramChannel
-from features.contracts.chat import Address, Button, DeliveryRefused, DeliveryUncertain
+from features.contracts.chat import Address, Button, DeliveryRefused, DeliveryUncertain, PlaceMoved
 from features.contracts.errors import RetryLater
 from tests.channels.telegram.rig import CHAT, GROUP, HERE, Progress, Sink, channel_of, running, send
 from tests.servers.telegram import Fault, TelegramServer
@@ -163,12 +163,14 @@ async def test_what_telegram_never_takes_is_refused_in_plain_words(
     assert len(telegram.called("sendMessage")) == 1
 
 
-async def test_a_group_that_became_a_supergroup_is_named(telegram: TelegramServer, channel: TelegramChannel) -> None:
-    """The owner has to know the new number."""
-    parameters = {"migrate_to_chat_id": -1009}
-    telegram.fail("sendMessage", Fault(code=400, description="Bad Request: group chat was upgraded", parameters=parameters))
-    with pytest.raises(DeliveryRefused, match="telegram:-1009"):
+async def test_a_group_that_became_a_supergroup_names_its_new_id(telegram: TelegramServer, channel: TelegramChannel) -> None:
+    """So that what was to be sent there follows it."""
+    telegram.world.messages[CHAT] = {}
+    telegram.upgrade(CHAT, -1009, told=False)
+    with pytest.raises(PlaceMoved) as moved:
         await send(channel, "hello")
+
+    assert moved.value.new == Address("telegram", "-1009")
 
 
 async def test_a_connection_that_breaks_after_the_request_leaves_it_open(telegram: TelegramServer, channel: TelegramChannel) -> None:

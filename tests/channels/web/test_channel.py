@@ -26,6 +26,9 @@ class Progress:
 
 
 class Sink:
+    async def moved(self, old: Address, new: Address) -> None:
+        raise NotImplementedError
+
     async def accept(self, messages: object, cursor: Cursor | None = None) -> None:
         raise AssertionError("nothing arrives this way")
 

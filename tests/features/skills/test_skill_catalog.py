@@ -18,6 +18,7 @@ OTHER = Address("telegram", "2")
 
 class Rig:
     def __init__(self, database: Database, root: Path) -> None:
+        self.database = database
         self.host = root / "host"
         self.root = root
         self.host.mkdir()
@@ -246,7 +247,8 @@ async def test_decisions_follow_a_place_that_moves(rig: Rig) -> None:
     put(rig.folder(PLACE), "mine")
     put(rig.folder(OTHER), "mine")
     await rig.allow("skill", "mine")
-    await rig.catalog.move(PLACE, OTHER)
+    await rig.database.write(rig.catalog.move_place(PLACE, OTHER))
+    rig.catalog.place_moved(PLACE, OTHER)
 
     assert [item.name for item in (await rig.look(OTHER)).skills] == ["mine"]
     assert [item.name for item in (await rig.look(PLACE)).waiting] == ["mine"]
