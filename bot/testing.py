@@ -174,6 +174,8 @@ def _fail(faults: list[Exception | None]) -> None:
 class _LoopbackView:
     """Implements ``LiveView`` without a pace: every state is shown."""
 
+    lasting = True
+
     def __init__(self, channel: LoopbackChannel, address: Address, opened: Callable[[str], None]) -> None:
         self._channel = channel
         self._chat = channel.chat(address.chat, address.thread)

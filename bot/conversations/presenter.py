@@ -39,6 +39,8 @@ _LONGEST_RESULT = 600
 class NoView:
     """Implements ``LiveView`` for a run that nobody waits for: it is seen when it has something to say."""
 
+    lasting = False
+
     def show(self, text: str) -> None:
         pass
 
@@ -70,7 +72,7 @@ class Presenter:
 
     Args:
         stream: whether the text is shown while it grows.
-        may_show: asked once, before the first text or status is shown, since either may open a draft; False shows none.
+        may_show: asked once, before the first text or status is shown, of a view that may leave a draft behind; False shows none.
         spawn: starts a task that somebody owns; what is still waiting at the end is cancelled.
         tell: delivers a message of its own, for ``full``.
     """
@@ -99,7 +101,7 @@ class Presenter:
         self._notes: tuple[str, ...] = ()
         self._beating: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._allowed: bool | None = None
+        self._allowed: bool | None = None if view.lasting else True
         self._asking = False
         self._closed = False
         self._left: str | None = None
@@ -181,7 +183,7 @@ class Presenter:
             self._spawn(self._tell(f"{'✗' if event.is_error else '✓'} {line}" + (f"\n{fence}\n{shown}\n{fence}" if shown else "")))
 
     def _show_status(self) -> None:
-        if self._verbose == "off" or (self._allowed is None and not self._running and not self._notes):
+        if self._verbose == "off" or (not self._allowed and not self._running and not self._notes):
             return
         if self._permitted():
             self._view.status(self._status())

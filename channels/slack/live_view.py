@@ -41,6 +41,8 @@ class Recipient(msgspec.Struct, frozen=True):
 class SlackLiveView:
     """Implements ``LiveView``. One task owns all that it sends."""
 
+    lasting = True
+
     def __init__(
         self,
         api: SlackApi,

@@ -122,6 +122,14 @@ class TelegramApi:
             text.text, chat_id=target.chat, message_id=int(ref), entities=_entities(text), reply_markup=_markup(keyboard)
         )
 
+    async def send_draft(self, target: Target, draft_id: int, text: RichText) -> None:
+        """Show a text that passes, in a private chat; the same ``draft_id``, which is not 0, takes the place of what it showed."""
+        await self.bot.send_message_draft(int(target.chat), draft_id, text.text, entities=_entities(text), message_thread_id=target.thread)
+
+    async def react(self, target: Target, ref: str, emoji: str | None) -> None:
+        """Put a reaction on somebody's message, or take the bot's away."""
+        await self.bot.set_message_reaction(target.chat, int(ref), emoji)
+
     async def remove_keyboard(self, target: Target, ref: str) -> None:
         await self.bot.edit_message_reply_markup(chat_id=target.chat, message_id=int(ref))
 

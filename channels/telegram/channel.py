@@ -27,6 +27,7 @@ from features.contracts.clock import Clock
 if TYPE_CHECKING:
     from channels.telegram.api import TelegramApi
     from channels.telegram.buttons import ButtonCodec
+    from channels.telegram.previews import DraftSupport
     from channels.telegram.webhook import UpdateHook
 
 __all__ = ["TelegramChannel"]
@@ -56,6 +57,7 @@ class TelegramChannel:
         self._menu: list[tuple[str, str]] = []
         self._menu_known = True
         self._hook: UpdateHook | None = None
+        self._drafts: DraftSupport | None = None
         self._chores: set[asyncio.Task[None]] = set()
 
     @property
@@ -97,9 +99,22 @@ class TelegramChannel:
 
     def live(self, address: Address, *, reply_to: str | None, opened: Callable[[str], None]) -> LiveView:
         from channels.telegram.live_view import TelegramLiveView
+        from channels.telegram.previews import DraftSupport
 
         api, _ = self._connect()
-        return TelegramLiveView(api, self._gate, address, reply_to=reply_to, opened=opened, clock=self._clock, random=self._random)
+        if self._drafts is None:
+            self._drafts = DraftSupport()
+        return TelegramLiveView(
+            api,
+            self._gate,
+            address,
+            reply_to=reply_to,
+            opened=opened,
+            drafts=self._drafts,
+            chore=self._chore,
+            clock=self._clock,
+            random=self._random,
+        )
 
     async def close_buttons(self, address: Address, ref: str | None, text: str) -> bool:
         from channels.telegram.button_closing import close_buttons

@@ -27,6 +27,7 @@ __all__ = ["attachments", "described_text"]
 
 _Kind = Literal["image", "file", "voice", "audio", "video"]
 _Media = Animation | Audio | Document | Video | VideoNote | Voice
+_MAX_QUOTED = 300
 _UNREADABLE = {
     "story": "a story",
     "game": "a game",
@@ -93,9 +94,26 @@ def described_text(message: Message) -> str:
     """Text or caption, with a line in brackets for what cannot be told otherwise; empty for notices of the platform itself."""
     lines = [message.text or message.caption or "", _description(message)]
     body = "\n".join(line for line in lines if line)
-    if not message.forward_origin or not (body or attachments(message)):
+    if not (body or attachments(message)) or body.startswith("/"):
         return body
-    return "\n".join(filter(None, (f"[Forwarded from {_origin(message)}]", body)))
+    forwarded = f"[Forwarded from {_origin(message)}]" if message.forward_origin else ""
+    return "\n".join(filter(None, (_answered(message), forwarded, body)))
+
+
+def _answered(message: Message) -> str:
+    """What a reply points at, which the model may never have seen, or has seen long ago."""
+    answered = message.reply_to_message
+    if answered is not None and answered.forum_topic_created:  # every message of a topic answers the notice that opened it
+        answered = None
+    said = message.quote.text if message.quote else (answered.text or answered.caption or _description(answered) if answered else "")
+    said = " ".join(said.split())
+    if not said:
+        return ""
+    if len(said) > _MAX_QUOTED:
+        said = f"{said[:_MAX_QUOTED]}…"
+    user = answered.from_user if answered is not None else None
+    who = "" if user is None else " you" if user.is_bot else f" {user.full_name}"
+    return f"[In reply to{who}: {said}]" if who else f"[In reply to: {said}]"
 
 
 def _description(message: Message) -> str:

@@ -1,9 +1,10 @@
-"""An answer on its way: the typing indicator, then one message that is edited while the text grows."""
+"""An answer on its way: the typing indicator, a reaction where others talk too, and a preview of the text while it grows."""
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from random import Random
+from typing import Any
 
 from telegram.error import TelegramError
 
@@ -12,6 +13,7 @@ from channels.telegram.api import Target, TelegramApi
 from channels.telegram.flood_gate import FloodGate
 from channels.telegram.lanes import Flooded
 from channels.telegram.limits import MAX_ENTITIES, MAX_TEXT
+from channels.telegram.previews import DraftSupport, EditedPreview, PassingPreview, Preview
 from channels.telegram.refusals import not_modified
 from channels.telegram.waiting import ended, happened
 from features.contracts.chat import Address
@@ -27,12 +29,17 @@ _PREVIEW_EVERY_S = 1.05  # not before the gate's turn is free again
 _PREVIEW_EVERY_IN_GROUPS_S = 3.05
 _BUSY_S = 0.5
 _CLOSE_S = 5.0
+_HEARD = "👀"
 _MAX_STATUS = 200
 _TAIL_CHARS = 6000
 
 
 class TelegramLiveView:
-    """Implements ``LiveView``. One task owns all that it sends; a view that shows nothing costs one call."""
+    """Implements ``LiveView``. One task owns all that it sends; a view that shows nothing costs one call, in a group two more.
+
+    Args:
+        chore: owns what is done after the end, such as taking the reaction away.
+    """
 
     def __init__(
         self,
@@ -42,20 +49,30 @@ class TelegramLiveView:
         *,
         reply_to: str | None,
         opened: Callable[[str], None],
+        drafts: DraftSupport,
+        chore: Callable[[Coroutine[Any, Any, None]], None],
         clock: Clock,
         random: Random,
     ) -> None:
         self._api = api
         self._gate = gate
         self._target = Target(address.chat, address.thread)
-        self._reply_to = reply_to
-        self._opened = opened
+        self._chore = chore
         self._clock = clock
         self._random = random
-        self._pace = _PREVIEW_EVERY_IN_GROUPS_S if address.chat.startswith("-") else _PREVIEW_EVERY_S
+        group = address.chat.startswith("-")
+        self._pace = _PREVIEW_EVERY_IN_GROUPS_S if group else _PREVIEW_EVERY_S
+        self.lasting = group or not drafts.works
+        self._preview: Preview
+        if self.lasting:
+            self._preview = EditedPreview(api, self._target, reply_to=reply_to, opened=opened)
+        else:
+            self._preview = PassingPreview(api, self._target, drafts, draft_id=random.getrandbits(30) + 1)
+        self._heard = reply_to if group else None
+        self._reacted = False
         self._text = ""
         self._status: str | None = None
-        self._draft: str | None = None
+        self._shown_at = 0.0
         self._shown: RichText | None = None
         self._blank = True
         self._changed = False
@@ -93,18 +110,23 @@ class TelegramLiveView:
         finally:
             self._task.cancel()
         await asyncio.wait((self._task,))
-        return self._draft
+        if self._reacted:
+            self._reacted = False
+            self._chore(self._react(None))
+        return self._preview.ref
 
     async def _serve(self) -> None:
         typing_at = self._began_at
         try:
+            if self._heard is not None and self._gate.quiet(self._target.chat):
+                await self._react(_HEARD)
             while not self._closing:
                 now = self._clock.monotonic()
                 if now >= typing_at:
                     typing_at = now + _TYPING_EVERY_S
                     await self._type()
                 elif self._due_at() <= now:
-                    await self._preview()
+                    await self._show_preview()
                 else:
                     await happened(self._sooner, self._clock, min(typing_at, self._due_at()) - now)
                     self._sooner.clear()
@@ -113,9 +135,11 @@ class TelegramLiveView:
 
     def _due_at(self) -> float:
         """When the next preview may go; never while there is nothing new."""
-        if self._given_up or not self._changed:
+        if self._given_up:
             return float("inf")
-        if not self._blank or self._draft is not None:
+        if not self._changed:
+            return float("inf") if self._shown is None else max(self._preview_at, self._shown_at + self._preview.fades_after_s)
+        if not self._blank or self._shown is not None:
             return self._preview_at
         return max(self._preview_at, self._began_at + _FIRST_STATUS_S) if self._status else float("inf")
 
@@ -129,13 +153,24 @@ class TelegramLiveView:
         except TelegramError as error:
             _log.debug("telegram typing failed", extra={"facts": {"reason": self._api.words(error)}})
 
-    async def _preview(self) -> None:
+    async def _react(self, emoji: str | None) -> None:
+        """Tell whoever asked among others that it was heard and is being worked on; None when that is over."""
+        assert self._heard is not None
+        self._reacted = emoji is not None  # it may be there, whatever becomes of the call
+        try:
+            await self._api.react(self._target, self._heard, emoji)
+        except Flooded as flood:
+            self._gate.close(self._target.chat, flood.seconds)
+        except TelegramError as error:  # the group does not have it so
+            _log.debug("telegram reaction refused", extra={"facts": {"reason": self._api.words(error)}})
+
+    async def _show_preview(self) -> None:
         if not self._gate.free(self._target.chat):
             self._preview_at = self._clock.monotonic() + _BUSY_S
             return
-        self._changed = False
+        fading, self._changed = not self._changed, False
         preview = self._composed()
-        if preview.text and preview != self._shown:
+        if preview.text and (fading or preview != self._shown):
             self._previewing = True
             try:
                 await self._put(preview)
@@ -145,12 +180,8 @@ class TelegramLiveView:
 
     async def _put(self, preview: RichText) -> None:
         try:
-            if self._draft is None:
-                self._draft = await self._api.send_text(self._target, preview, reply_to=self._reply_to)
-                self._opened(self._draft)
-            else:
-                await self._api.edit_text(self._target, self._draft, preview)
-            self._shown = preview
+            await self._preview.put(preview)
+            self._shown, self._shown_at = preview, self._clock.monotonic()
         except Flooded as flood:
             self._gate.close(self._target.chat, flood.seconds)
             self._changed = True

@@ -72,6 +72,8 @@ class WebChannel:
 class _StatusView:
     """The session's events show the answer of these chats; what goes on beside it is told where it changes."""
 
+    lasting = False
+
     def __init__(self, doing: Callable[[str | None], None]) -> None:
         self._doing = doing
         self._line: str | None = None

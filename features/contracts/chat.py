@@ -245,7 +245,11 @@ class LiveView(Protocol):
     - ``show`` takes the whole text so far and ``status`` one line or nothing; both only note the latest state and return at once.
     - The view keeps to the platform's pace; when that is spent it skips states, never final ones, and never delays another chat.
     - ``close`` ends it, typing indicator included, and gives the id of the message that shows the draft, or None. It never raises.
+    - ``lasting`` says whether it may leave a message behind when the host dies, so that this has to be noted before anything is shown.
     """
+
+    @property
+    def lasting(self) -> bool: ...
 
     def show(self, text: str) -> None: ...
 

@@ -159,6 +159,10 @@ class TelegramServer:
     def texts(self, chat: int) -> list[str]:
         return [shown.text for shown in self.messages(chat)]
 
+    def drafts(self, chat: int) -> list[str]:
+        """The drafts that a private chat shows."""
+        return [shown.text for shown in self.world.drafts[chat].values()]
+
     def called(self, method: str, *, chat: int | None = None) -> list[Call]:
         return [call for call in self.calls if call.method == method and (chat is None or call.chat == chat)]
 

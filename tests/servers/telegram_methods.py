@@ -15,6 +15,10 @@ _MAX_UPLOAD = 50 * 1024 * 1024
 _MAX_PHOTO = 10 * 1024 * 1024
 _MAX_DOWNLOAD = 20 * 1024 * 1024
 
+_REACTIONS = frozenset(
+    "👍👎❤🔥🥰👏😁🤔🤯😱🤬😢🎉🤩🤮💩🙏👌🕊🤡🥱🥴😍🐳🌚🌭💯🤣⚡🍌🏆💔🤨😐🍓🍾💋🖕😈😴😭🤓👻👀🎃🙈😇😨🤝✍🤗🫡🎅🎄☃💅🤪🗿🆒💘🙉🦄😘💊🙊😎👾🤷😡"
+)
+
 _NOT_MODIFIED = (
     "message is not modified: specified new message content and reply markup are exactly the same as a current content "
     "and reply markup of the message"
@@ -32,6 +36,8 @@ class Methods:
             "editmessagetext": self._edit_message_text,
             "editmessagereplymarkup": self._edit_message_reply_markup,
             "deletemessage": self._delete_message,
+            "sendmessagedraft": self._send_message_draft,
+            "setmessagereaction": self._set_message_reaction,
             "sendchataction": self._send_chat_action,
             "senddocument": lambda body: self._send_file(body, "document"),
             "sendphoto": lambda body: self._send_file(body, "photo"),
@@ -61,6 +67,33 @@ class Methods:
         if not text:
             raise Refused.bad("message text is empty")
         return self._show(Shown(0, chat, text, entities, own=True, thread=thread), body)
+
+    def _send_message_draft(self, body: Body) -> Any:
+        """It is shown for 30 seconds, or until a message comes."""
+        if not self._world.has_drafts:
+            raise Refused(404, "Not Found")
+        chat, thread = self._place(body)
+        if chat < 0:
+            raise Refused.bad("message drafts can be used only in private chats")
+        draft = body.number("draft_id")
+        if not draft:
+            raise Refused.bad("DRAFT_ID_INVALID")
+        text, entities = formatted(body.text("text"), body.nested("entities"), limit=MAX_TEXT, what="message")
+        self._world.check_pace(chat)
+        self._world.drafts[chat][draft] = Shown(draft, chat, text, entities, own=True, thread=thread)
+        return True
+
+    def _set_message_reaction(self, body: Body) -> Any:
+        chat, message = self._chat(body), body.number("message_id") or 0
+        if message not in self._world.messages[chat]:
+            raise Refused.bad("message to react not found")
+        wanted = [each.get("emoji") for each in body.nested("reaction") or []]
+        if len(wanted) > 1 or any(emoji not in _REACTIONS for emoji in wanted):
+            raise Refused.bad("REACTION_INVALID")
+        self._world.reactions.pop((chat, message), None)
+        if wanted:
+            self._world.reactions[chat, message] = wanted[0]
+        return True
 
     def _edit_message_text(self, body: Body) -> Any:
         shown = self._to_edit(body)
@@ -227,6 +260,7 @@ class Methods:
         self._world.check_pace(shown.chat)
         shown.id, shown.sent_at = self._world.next_message_id(shown.chat), time.time()
         self._world.messages[shown.chat][shown.id] = shown
+        self._world.drafts.pop(shown.chat, None)
         message = self._world.message_json(shown, self._world.bot)
         if shown.kind == "photo":
             message["photo"] = [{"file_id": "sent", "file_unique_id": "sent", "width": 1, "height": 1}]

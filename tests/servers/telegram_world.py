@@ -81,6 +81,9 @@ class World:
         self.updates: deque[dict[str, Any]] = deque()
         self.limits = FloodLimits()
         self.presses: dict[str, str | None] = {}
+        self.has_drafts = True
+        self.drafts: dict[int, dict[int, Shown]] = defaultdict(dict)
+        self.reactions: dict[tuple[int, int], str] = {}
         self.upgraded: dict[int, int] = {}
         self.webhook = ""
         self.webhook_secret = ""

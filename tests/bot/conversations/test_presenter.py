@@ -18,6 +18,8 @@ from tests.bot.conversations.rig import eventually, opened
 
 
 class View:
+    lasting = True
+
     def __init__(self) -> None:
         self.shown: list[str] = []
         self.lines: list[str | None] = []

@@ -10,6 +10,7 @@ from channels.telegram import TelegramOptions
 from channels.telegram.api import TelegramApi
 from channels.telegram.flood_gate import FloodGate
 from channels.telegram.live_view import TelegramLiveView
+from channels.telegram.previews import DraftSupport
 from features.contracts.chat import Address
 from features.contracts.testing import FakeClock
 from tests.channels.telegram.rig import CHAT, GROUP, HERE, Progress, channel_of, send
@@ -21,15 +22,19 @@ GROUP_HERE = Address("telegram", str(GROUP))
 class Watched:
     """A view that is driven by hand."""
 
-    def __init__(self, telegram: TelegramServer, address: Address = HERE, *, reply_to: str | None = None) -> None:
+    def __init__(self, telegram: TelegramServer, address: Address = HERE, *, reply_to: str | None = None, drafts: bool = False) -> None:
         self.telegram = telegram
         self.clock = FakeClock()
         self.opened: list[str] = []
         self.gate = FloodGate(self.clock, per_second=30)
         api = TelegramApi(TelegramOptions(telegram.token, telegram.url))
+        self.support = DraftSupport()
+        self.support.works = drafts
+        self.chores: list[asyncio.Task[None]] = []
         self.view = TelegramLiveView(
-            api, self.gate, address, reply_to=reply_to, opened=self.opened.append, clock=self.clock, random=Random(1)
-        )
+            api, self.gate, address, reply_to=reply_to, opened=self.opened.append, drafts=self.support,
+            chore=lambda work: self.chores.append(asyncio.ensure_future(work)), clock=self.clock, random=Random(1),
+        )  # fmt: skip
 
     async def after(self, seconds: float, calls: int) -> None:
         """Let time pass until so many calls were made in all."""
@@ -187,15 +192,15 @@ async def test_an_edit_on_its_way_is_awaited_before_the_final_text(telegram: Tel
     """It would otherwise arrive behind the final text and cover it."""
     channel = channel_of(telegram)
     refs: list[str] = []
-    view = channel.live(HERE, reply_to=None, opened=refs.append)
+    view = channel.live(GROUP_HERE, reply_to=None, opened=refs.append)
     telegram.fail("sendMessage", Fault(slow_s=0.3))
     view.show("half of the an")
     await SystemClock().sleep(1.15)
     draft = await view.close()
-    await send(channel, "half of the answer", progress=Progress(draft=draft))
+    await send(channel, "half of the answer", to=GROUP_HERE, progress=Progress(draft=draft))
 
     assert [draft] == refs
-    assert telegram.texts(CHAT) == ["half of the answer"]
+    assert telegram.texts(GROUP) == ["half of the answer"]
 
 
 @pytest.mark.parametrize(
@@ -238,3 +243,98 @@ async def test_general_keeps_its_number_while_typing(telegram: TelegramServer) -
 
     assert telegram.calls[0].values["message_thread_id"] == "1"
     assert "message_thread_id" not in telegram.calls[1].values
+
+
+# Drafts
+
+
+async def test_a_private_chat_sees_a_draft_that_passes(telegram: TelegramServer) -> None:
+    """No message is edited; the one that comes in the end takes the draft's place."""
+    watched = Watched(telegram, drafts=True)
+    await watched.after(0, 1)
+    watched.view.show("**Bec")
+    await watched.after(1, 2)
+    watched.view.show("**Because**")
+    watched.view.status("reading")
+    await watched.after(1.1, 3)
+
+    assert telegram.drafts(CHAT) == ["Because\n\nreading"]
+    assert telegram.messages(CHAT) == []
+    assert not watched.view.lasting
+    assert await watched.view.close() is None
+    assert watched.opened == []
+
+    await send(channel_of(telegram), "**Because** of you")
+
+    assert (telegram.texts(CHAT), telegram.drafts(CHAT)) == (["Because of you"], [])
+
+
+async def test_a_draft_is_shown_again_before_it_fades(telegram: TelegramServer) -> None:
+    """A tool may run for minutes, and Telegram shows a draft for half of one."""
+    watched = Watched(telegram, drafts=True)
+    await watched.after(0, 1)
+    watched.view.show("Let me see.")
+    await watched.after(1, 2)
+    for _ in range(4):
+        await watched.clock.advance(5)
+    await telegram.until(lambda: len(telegram.called("sendMessageDraft")) == 2)
+    await watched.view.close()
+
+
+@pytest.mark.parametrize("fault", [Fault(code=404, description="Not Found"), Fault(code=400, description="Bad Request: not here")])
+async def test_where_there_are_no_drafts_messages_are_edited_from_then_on(telegram: TelegramServer, fault: Fault) -> None:
+    """An older server, or a chat that cannot have them: the answer that goes on shows nothing more, the next one does."""
+    telegram.fail("sendMessageDraft", fault)
+    watched = Watched(telegram, drafts=True)
+    await watched.after(0, 1)
+    watched.view.show("one")
+    await watched.after(1, 2)
+    watched.view.show("two")
+    await watched.clock.advance(1.5)
+    await watched.view.close()
+
+    assert (telegram.texts(CHAT), telegram.drafts(CHAT)) == ([], [])
+    assert not watched.support.works
+
+
+async def test_a_lost_connection_does_not_end_drafts(telegram: TelegramServer) -> None:
+    """The next answer has them again."""
+    telegram.fail("sendMessageDraft", Fault(drop="before"))
+    watched = Watched(telegram, drafts=True)
+    await watched.after(0, 1)
+    watched.view.show("one")
+    await watched.after(1, 2)
+    await watched.view.close()
+
+    assert watched.support.works
+
+
+# Reactions
+
+
+async def test_whoever_asks_in_a_group_sees_that_it_was_heard(telegram: TelegramServer) -> None:
+    """Until the answer is there; in a private chat the typing indicator says as much."""
+    asked = telegram.say(GROUP, "why?")
+    watched = Watched(telegram, GROUP_HERE, reply_to=str(asked))
+    await telegram.until(lambda: telegram.world.reactions)
+
+    assert telegram.world.reactions == {(GROUP, asked): "👀"}
+
+    await watched.view.close()
+    await asyncio.gather(*watched.chores)
+
+    assert telegram.world.reactions == {}
+
+
+async def test_a_group_without_reactions_still_sees_the_answer_grow(telegram: TelegramServer) -> None:
+    """What is refused there is nothing to tell anybody."""
+    asked = telegram.say(GROUP, "why?")
+    telegram.fail("setMessageReaction", Fault(code=400, description="Bad Request: REACTION_INVALID"), times=2)
+    watched = Watched(telegram, GROUP_HERE, reply_to=str(asked))
+    await watched.after(0, 2)
+    watched.view.show("because")
+    await watched.after(1, 3)
+
+    assert telegram.texts(GROUP) == ["because"]
+    await watched.view.close()
+    await asyncio.gather(*watched.chores)

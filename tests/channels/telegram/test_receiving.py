@@ -78,6 +78,25 @@ async def test_an_answer_to_the_bot_is_addressed(telegram: TelegramServer, sink:
     messages = await sink.received(3)
 
     assert [message.addressed for message in messages] == [True, False, False]
+    assert [message.text for message in messages] == ["[In reply to you: well]\nand?", "[In reply to Bob: well]\nand?", messages[2].text]
+    assert messages[2].text == "in a topic the bot opened"
+
+
+async def test_what_is_quoted_is_told_and_a_command_stays_one(
+    telegram: TelegramServer, sink: Sink, listening: TelegramChannel, ann: User
+) -> None:
+    """The model may never have seen what somebody points at."""
+    long = telegram.say(CHAT, "word " * 200)
+    telegram.say(CHAT, "this part", reply_to=long, quote={"text": "just\nthis", "position": 3})
+    telegram.say(CHAT, "all of it?", reply_to=long)
+    telegram.say(CHAT, "/stop", reply_to=long)
+    texts = [message.text for message in await sink.received(4)][1:]
+
+    assert texts[0].startswith("[In reply to ")
+    assert texts[0].endswith(": just this]\nthis part")
+    assert texts[1].endswith("…]\nall of it?")
+    assert len(texts[1]) < 400
+    assert texts[2] == "/stop"
 
 
 async def test_a_thread_is_a_topic_only_where_the_message_says_so(
