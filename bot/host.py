@@ -176,7 +176,10 @@ class Host:
         self._models = make_models(config, clock=clock, ids=self._ids)
         stack.push_async_callback(self._models.close)
         self._check_models()
-        self._access = Access(config.access, self.database, clock, self._random, welcome=lambda person: self._owners.welcome(person))
+        self._access = Access(
+            config.access, self.database, clock, self._random, welcome=lambda person: self._owners.welcome(person),
+            revoked=self._revoked,
+        )  # fmt: skip
         await self._access.load()
         self.events = EventHub(clock)
         self.commands: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
@@ -276,6 +279,10 @@ class Host:
             attachments=Attachments(workspaces, self._uploads, clock, make_transcriber(config, self._processes)),
             commands=self.commands, learn=self._menu.learn, context=self._command_context(),
             usage=self._usage, publish=self.events.publish, clock=clock, ids=ids, ended=self._run_ended,
+            stop_apart=lambda address: self.isolated.stop(lambda run: run.address == address),
+            still_hears=lambda stored: stored.message.kind in ("job", "extension") or self._access.still_hears(
+                stored.message, owner=stored.owner
+            ),
         )  # fmt: skip
         self.conversations = Conversations(services, idle_evict_minutes=config.chat.idle_evict_minutes)
         stack.push_async_callback(self.conversations.close)
@@ -387,6 +394,10 @@ class Host:
             await self.outbox.post(message.address, OutboundMessage(text=verdict.reply, reply_to=message.ref if message.group else None))
         if verdict.tell_owners is not None:
             await self._owners.tell(verdict.tell_owners)
+
+    async def _revoked(self, who: str) -> None:
+        await self.conversations.revoke(who)
+        await self.isolated.stop(lambda run: who in (run.by, str(run.address.place)))
 
     async def _delivery_refused(self, delivery: Delivery, reason: str) -> None:
         self.conversations.delivery_refused(delivery, reason)

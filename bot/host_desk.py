@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from bot.access import Access
+from bot.access import Access, AuditRecord
 from bot.conversations import Conversations
 from bot.delivery import Inbox, Outbox, StoredMessage
 from bot.delivery.chat_log import ChatLog, LoggedMessage, logged_delivery, logged_message
@@ -213,7 +213,10 @@ class HostDesk:
         return await self._access.approve(code, _OWNER.id, owner=owner)
 
     async def revoke(self, member_id: str) -> bool:
-        return await self._access.revoke(member_id)
+        return await self._access.revoke(member_id, _OWNER.id)
+
+    async def access_log(self, limit: int) -> list[AuditRecord]:
+        return await self._access.log(limit)
 
     # What the host tells those who watch
 

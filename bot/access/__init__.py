@@ -6,8 +6,9 @@ in memory and in the database, so that a revocation holds from the next message 
 
 from bot.access.access import Access, Verdict
 from bot.access.attempts import Attempt
+from bot.access.audit import AuditRecord
 from bot.access.members import Member
 from bot.access.pairing import PendingCode
 from bot.access.schema import ACCESS_MIGRATIONS
 
-__all__ = ["ACCESS_MIGRATIONS", "Access", "Attempt", "Member", "PendingCode", "Verdict"]
+__all__ = ["ACCESS_MIGRATIONS", "Access", "Attempt", "AuditRecord", "Member", "PendingCode", "Verdict"]

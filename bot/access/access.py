@@ -11,6 +11,7 @@ import msgspec
 
 from bot.access import texts
 from bot.access.attempts import Attempt, Attempts
+from bot.access.audit import AuditEvent, AuditLog, AuditRecord, note
 from bot.access.members import Member, Members, store
 from bot.access.pairing import PairingCodes, PendingCode
 from bot.config.chat_sections import AccessSection
@@ -52,6 +53,7 @@ class Access:
     Args:
         random: makes the pairing codes; ``SystemRandom``, so that nobody computes them.
         welcome: tells a person, by id, that they were admitted; None where nobody can be written to.
+        revoked: stops what goes on for a person or a group; None where nothing does.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Access:
         random: Random,
         *,
         welcome: Callable[[str], Awaitable[None]] | None = None,
+        revoked: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self._options = options
         self._database = database
@@ -70,6 +73,8 @@ class Access:
         self._codes = PairingCodes(database, clock, random)
         self._attempts = Attempts(database, clock)
         self._welcome = welcome
+        self._revoked = revoked
+        self._audit = AuditLog(database)
         self._notices: deque[datetime] = deque(maxlen=_NOTICES_PER_HOUR)
         self._changing = asyncio.Lock()
 
@@ -122,9 +127,11 @@ class Access:
             first = _is_operator(by) and not self._members.have_owner()
             member = self._new_member(found.person, "user", name=found.name, by=by, owner=owner or first or self.is_owner(found.person))
             keep = store(member)
+            noted = self._noted("admitted", member.id, by=by, detail=" ".join(filter(None, (member.name, "as an owner" * member.owner))))
 
             def write(transaction: Transaction) -> None:
                 keep(transaction)
+                noted(transaction)
                 transaction.execute("DELETE FROM access_codes WHERE person = ?", (found.person,))
                 transaction.execute("DELETE FROM access_wrong_codes WHERE source = ?", (by,))
 
@@ -151,13 +158,14 @@ class Access:
             return "I answer in this group already."
         async with self._changing:
             member = self._new_member(group, "group", name="", by=by, owner=False)
-            await self._database.write(store(member))
+            keep, noted = store(member), self._noted("admitted", group, by=by, detail="the whole group")
+            await self._database.write(lambda transaction: (keep(transaction), noted(transaction)))
             self._members.put(member)
         _log.info("admitted", extra={"facts": {"group": group, "by": by}})
         return "From now on everybody in this group may talk to me."
 
-    async def revoke(self, person_or_chat: str) -> bool:
-        """Take an admission back, at once; False where there was none.
+    async def revoke(self, person_or_chat: str, by: str) -> bool:
+        """Take an admission back, at once, also from what goes on; False where there was none.
 
         Raises:
             UserMustAct: the configuration admits them, so it has to be changed there.
@@ -165,14 +173,19 @@ class Access:
         async with self._changing:
             removed = self._members.drop(person_or_chat)  # first here: whatever happens to the disk, the door is shut
             self._codes.forget(person_or_chat)
+            noted = self._noted("revoked", person_or_chat, by=by)
 
             def write(transaction: Transaction) -> None:
+                if removed:
+                    noted(transaction)
                 transaction.execute("DELETE FROM access_members WHERE id = ?", (person_or_chat,))
                 transaction.execute("DELETE FROM access_codes WHERE person = ?", (person_or_chat,))
 
             await self._database.write(write)
         if removed:
-            _log.info("revoked", extra={"facts": {"id": person_or_chat}})
+            _log.info("revoked", extra={"facts": {"id": person_or_chat, "by": by}})
+            if self._revoked is not None:
+                await self._revoked(person_or_chat)
         if key := self._members.configured_under(person_or_chat):
             raise UserMustAct(f"{person_or_chat} is admitted by `{key}` in the configuration. Take it out there and restart the host.")
         return removed
@@ -180,10 +193,12 @@ class Access:
     def move_place(self, old: Address, new: Address) -> TransactionWork:
         """Keep a group admitted that its platform has given another id, also one that the configuration names by the old."""
         moved = self._moved_group(old, new)
+        noted = self._noted("moved", str(old.place), detail=f"to {new.place}")
 
         def work(transaction: Transaction) -> None:
             if moved is not None:
                 store(moved)(transaction)
+                noted(transaction)
             transaction.execute("DELETE FROM access_members WHERE id = ? AND kind = 'group'", (str(old.place),))
 
         return work
@@ -213,6 +228,15 @@ class Access:
     def pending(self) -> list[PendingCode]:
         """Strangers who hold a code."""
         return list(self._codes.pending())
+
+    async def log(self, limit: int = 100) -> list[AuditRecord]:
+        """What was decided and tried, the newest first."""
+        return await self._audit.latest(limit)
+
+    def still_hears(self, message: InboundMessage, *, owner: bool) -> bool:
+        """Whether a message that was admitted when it came is so now; an owner's word in a group that is none of ours yet, too."""
+        sender = message.sender.id
+        return self.admits(sender, message.address, message.group) or (owner and self.is_owner(sender))
 
     def attempts(self) -> list[Attempt]:
         """Who was refused, the newest first."""
@@ -263,6 +287,9 @@ class Access:
             admitted_by=by,
             admitted_at=self._clock.now(),
         )
+
+    def _noted(self, event: AuditEvent, who: str, *, by: str = "", detail: str = "") -> TransactionWork:
+        return note(AuditRecord(at=self._clock.now(), event=event, who=who, by=by, detail=detail))
 
     def _require_owner(self, by: str) -> None:
         if by != OPERATOR and not self.is_owner(by):

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from bot.access.audit import AuditRecord, note
 from features.contracts.clock import Clock
 from features.contracts.database import Database, Row, Transaction
 
@@ -83,7 +84,7 @@ class Attempts:
         if last_write is None or now >= last_write + BETWEEN_WRITES:
             self._written_at[key] = now
             try:
-                await self._write(attempt)
+                await self._write(attempt, first=first)
             except BaseException:  # the message comes again, and is then the first once more
                 self._written_at.pop(key, None)
                 if first:
@@ -100,7 +101,8 @@ class Attempts:
         if keys:
             await self._database.write(lambda transaction: transaction.execute("DELETE FROM access_attempts WHERE person = ?", (person,)))
 
-    async def _write(self, attempt: Attempt) -> None:
+    async def _write(self, attempt: Attempt, *, first: bool) -> None:
+        refused = note(AuditRecord(at=attempt.last_at, event="refused", who=attempt.person, detail=_where(attempt)))
         values = (
             attempt.person,
             attempt.place,
@@ -111,6 +113,8 @@ class Attempts:
         )
 
         def write(transaction: Transaction) -> None:
+            if first:
+                refused(transaction)
             transaction.execute(
                 "INSERT INTO access_attempts (person, place, name, count, first_at, last_at) VALUES (?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (person, place) DO UPDATE SET name = excluded.name, count = excluded.count, last_at = excluded.last_at",
@@ -123,3 +127,7 @@ class Attempts:
             )
 
         await self._database.write(write)
+
+
+def _where(attempt: Attempt) -> str:
+    return " ".join(part for part in (attempt.name, f"in {attempt.place}" if attempt.place != attempt.person else "") if part)

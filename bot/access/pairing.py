@@ -9,6 +9,7 @@ from random import Random
 
 import msgspec
 
+from bot.access.audit import AuditRecord, note
 from features.contracts.clock import Clock
 from features.contracts.database import Database, Transaction
 from features.contracts.errors import UserMustAct
@@ -89,7 +90,10 @@ class PairingCodes:
         self._pending.append(code)
         oldest = (now - LIFETIME).isoformat()
 
+        issued = note(AuditRecord(at=now, event="code", who=person, detail=name))
+
         def write(transaction: Transaction) -> None:
+            issued(transaction)
             transaction.execute("DELETE FROM access_codes WHERE issued_at <= ?", (oldest,))
             transaction.execute(
                 "INSERT INTO access_codes (digest, salt, person, name, issued_at) VALUES (?, ?, ?, ?, ?)",
@@ -136,8 +140,14 @@ class PairingCodes:
         self._wrong.setdefault(by, deque(maxlen=WRONG_TRIES)).append(now)
         _log.warning("wrong pairing code", extra={"facts": {"by": by}})
         oldest = (now - LOCKED_FOR).isoformat()
+        tries = sum(now < tried_at + LOCKED_FOR for tried_at in self._wrong[by])
+        records = [note(AuditRecord(at=now, event="wrong code", who=by, by=by))]
+        if tries >= WRONG_TRIES:
+            records.append(note(AuditRecord(at=now, event="locked out", who=by, detail=f"for {LOCKED_FOR}")))
 
         def write(transaction: Transaction) -> None:
+            for record in records:
+                record(transaction)
             transaction.execute("DELETE FROM access_wrong_codes WHERE tried_at <= ?", (oldest,))
             transaction.execute("INSERT INTO access_wrong_codes (source, tried_at) VALUES (?, ?)", (by, now.isoformat()))
 

@@ -23,4 +23,10 @@ _ATTEMPTS = """
     )
 """
 
-ACCESS_MIGRATIONS = Migrations(slice="access", steps=((_MEMBERS, _CODES, _WRONG_CODES, _ATTEMPTS),))
+_LOG = """
+    CREATE TABLE access_log (
+        position BIGINT PRIMARY KEY, at TEXT NOT NULL, event TEXT NOT NULL, who TEXT NOT NULL, by_whom TEXT NOT NULL, detail TEXT NOT NULL
+    )
+"""
+
+ACCESS_MIGRATIONS = Migrations(slice="access", steps=((_MEMBERS, _CODES, _WRONG_CODES, _ATTEMPTS), (_LOG,)))

@@ -59,6 +59,34 @@ def revoke(chat_user: str, config: Path | None, data_dir: Path | None) -> None:
     click.echo(f"{chat_user} is no longer admitted.")
 
 
+@command.command("log")
+@click.option("--limit", type=click.IntRange(1, 5000), default=100, show_default=True, help="How many of the latest records.")
+@located
+@as_json
+def log(limit: int, config: Path | None, data_dir: Path | None, json: bool) -> None:
+    """Show who was refused, admitted or revoked, by whom and when."""
+    records = asyncio.run(_log(read_client_config(config, data_dir), limit))
+    if json:
+        print_json(records)
+        return
+    rows = [(record["at"][:16].replace("T", " "), record["event"], record["who"], record["by"], record["detail"]) for record in records]
+    print_table(("at (UTC)", "what", "who", "by", ""), rows, empty="Nothing has happened yet.")
+
+
+async def _log(config: Config, limit: int) -> list[dict[str, Any]]:
+    from msgspec import to_builtins
+
+    async with running_client(config) as host:
+        if host is not None:
+            answer: list[dict[str, Any]] = await host.get(f"/api/access/log?limit={limit}")
+            return answer
+    if nothing_stored(config):
+        return []
+    async with open_access(config) as access:
+        records: list[dict[str, Any]] = to_builtins(await access.log(limit))
+        return records
+
+
 async def _overview(config: Config) -> dict[str, Any]:
     async with running_client(config) as host:
         if host is not None:
@@ -95,9 +123,11 @@ async def _revoke(config: Config, chat_user: str) -> None:
         if host is not None:
             await host.post("/api/access/revoke", {"id": chat_user})
             return
+    from bot.access.access import OPERATOR
+
     revoked = False
     if not nothing_stored(config):
         async with open_access(config) as access:
-            revoked = await access.revoke(chat_user)
+            revoked = await access.revoke(chat_user, OPERATOR)
     if not revoked:
         raise UserMustAct(f"{chat_user!r} was not admitted by pairing. 'pumice pair list' shows who is.")

@@ -306,7 +306,14 @@ class Conversation:
         """Stop what is going on, at once; what waits is kept and answered next."""
         kept = self._waiting
         moving = self.moves.cancel()
-        return StopReport(was_running=await self._halt() or moving, kept=kept)
+        apart = self._services.stop_apart is not None and await self._services.stop_apart(self.address)
+        return StopReport(was_running=await self._halt() or moving or apart, kept=kept)
+
+    async def revoke(self, person_or_place: str) -> None:
+        """Stop what goes on for somebody who may not talk any more."""
+        turns = [turn for turn in (self._runs.turn if self.running else None, *self._pending.handed) if turn is not None]
+        if person_or_place == str(self.place) or any(person_or_place in turn.people for turn in turns):
+            await self._halt()
 
     async def _halt(self) -> bool:
         """Stop the run and what is being prepared for one; whether there was anything to stop."""

@@ -55,6 +55,10 @@ class Conversations:
         """The conversation of an address, if it is in memory."""
         return self._open.get(address)
 
+    async def revoke(self, person_or_place: str) -> None:
+        """Stop at once what goes on for a person, or in a place, that is not admitted any more."""
+        await self._each(lambda conversation: conversation.revoke(person_or_place))
+
     def delivery_refused(self, delivery: Delivery, reason: str) -> None:
         self.get(delivery.address).delivery_refused(delivery, reason)
 

@@ -1,6 +1,6 @@
 """What all conversations of a host share."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -9,7 +9,7 @@ import msgspec
 
 from bot.conversations.attachments import Attachments
 from bot.conversations.session_seat import SessionOpener
-from bot.delivery import Inbox, Outbox
+from bot.delivery import Inbox, Outbox, StoredMessage
 from bot.questions import Questions
 from bot.settings import SettingsStore
 from features.commands import CommandRegistry
@@ -33,7 +33,9 @@ class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
     """``context`` makes what a command is given; ``publish`` tells every session event to whoever watches; ``learn`` hears of commands that
     extensions bring.
 
-    ``ended`` hears how the run of some messages ended, or that they were answered without one.
+    ``stop_apart`` stops what goes on for an address beside its conversation, and says whether anything did. ``still_hears`` says whether
+    whoever sent a message may talk at this moment. ``ended`` hears how the run of some messages ended, or that they were answered without
+    one.
     """
 
     inbox: Inbox
@@ -51,6 +53,8 @@ class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
     publish: Callable[[Address, SessionEvent], None]
     clock: Clock
     ids: Callable[[], str]
+    stop_apart: Callable[[Address], Awaitable[bool]] | None = None
+    still_hears: Callable[[StoredMessage], bool] = lambda message: True
     learn: Callable[[Sequence[ChatCommand]], None] = lambda commands: None
     ended: Callable[[tuple[str, ...], RunEnd, str], None] = lambda messages, end, error: None
 

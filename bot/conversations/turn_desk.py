@@ -65,6 +65,10 @@ class TurnDesk:
             PumiceError: it came to nothing; the text is for the person.
         """
         stored = turn.messages[0]
+        if not all(self._services.still_hears(each) for each in turn.messages):
+            await self._services.inbox.close_without_answer(turn.ids, skipped=True)
+            self._services.ended(turn.ids, "stopped", "")
+            return
         if self._seat.current is None and self._commands.is_unknown(stored):
             await self._seat.get()  # it may be an extension's
         if turn.run is not None:

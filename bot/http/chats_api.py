@@ -12,7 +12,7 @@ from bot.http.chat_log import ChatLogRow, ShownMessage, shown
 from bot.http.events import Subscription
 from bot.http.host_view import ChatRow, HostView
 from bot.http.operations import Operation, Parameter
-from bot.http.requests import ModelChoice, PostedMessage, SentMessage, uploads
+from bot.http.requests import ModelChoice, PostedMessage, SentMessage, asked_number, uploads
 from features.contracts.chat import Address
 from features.contracts.clock import Clock
 
@@ -96,9 +96,7 @@ class ChatsApi:
 
     async def messages(self, request: Request) -> Response:
         address = self._address(request)
-        limit = _number(request, "limit", 50)
-        if not 1 <= limit <= 200:
-            raise ApiError(400, f"limit is {limit}; it is 1 to 200.")
+        limit = asked_number(request, "limit", default=50, most=200)
         rows = await self._host.messages(address, before=request.query_params.get("before"), limit=limit)
         return answer([shown(address, row) for row in rows])
 
@@ -164,12 +162,3 @@ class _EventStream(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._subscription:
             await super().__call__(scope, receive, send)
-
-
-def _number(request: Request, name: str, default: int) -> int:
-    text = request.query_params.get(name)
-    if text is None:
-        return default
-    if not text.isdecimal() or len(text) > 9:
-        raise ApiError(400, f"{name} is {text!r}; it is a whole number.")
-    return int(text)

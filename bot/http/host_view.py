@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from bot.access import AuditRecord
 from bot.http.chat_log import ChatLogFile, ChatLogRow
 from bot.http.events import EventHub
 from features.contracts.chat import Address, ChannelHealth, ChatCommand
@@ -162,6 +163,8 @@ class HostView(Protocol):
     async def wake(self, name: str, body: bytes, delivery: str) -> tuple[str, bool]: ...
 
     async def access(self) -> AccessOverview: ...
+
+    async def access_log(self, limit: int) -> list[AuditRecord]: ...
 
     async def approve(self, code: str, *, owner: bool) -> str: ...
 

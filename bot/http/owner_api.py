@@ -6,10 +6,11 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bot.access import AuditRecord
 from bot.http.answers import ApiError, answer, read_json
 from bot.http.host_view import AccessOverview, HostView, UsageLine
 from bot.http.operations import Operation, Parameter
-from bot.http.requests import Approval, Revocation
+from bot.http.requests import Approval, Revocation, asked_number
 from bot.http.sessions_api import OF_CHAT, asked_chat
 from features.contracts.chat import ChatCommand
 from features.contracts.clock import Clock
@@ -18,6 +19,7 @@ __all__ = ["OwnerApi"]
 
 _SMALL_BODY = 10_000
 _USAGE_DAYS = 30
+_MOST_RECORDS = 5000
 
 
 class Approved(msgspec.Struct, frozen=True):
@@ -31,6 +33,7 @@ class OwnerApi:
 
     def operations(self) -> list[Operation]:
         since = Parameter(name="since", description="First day, YYYY-MM-DD; 30 days ago unless said.")
+        limit = Parameter(name="limit", description=f"How many at most, 1 to {_MOST_RECORDS}; 100 unless said.", kind="integer")
         return [
             Operation(
                 method="GET", path="/api/usage", summary="Tokens and US dollars by place, day and model.", handler=self.usage,
@@ -41,6 +44,10 @@ class OwnerApi:
             ),
             Operation(
                 method="GET", path="/api/access", summary="Who may talk, and who asks to.", handler=self.access, gives=AccessOverview,
+            ),
+            Operation(
+                method="GET", path="/api/access/log", summary="Who was refused, admitted or revoked, the latest first.",
+                handler=self.access_log, gives=list[AuditRecord], parameters=(limit,), errors=(400,),
             ),
             Operation(
                 method="POST", path="/api/access/approve", summary="Admit whoever got a pairing code.", handler=self.approve,
@@ -66,6 +73,9 @@ class OwnerApi:
 
     async def access(self, request: Request) -> Response:
         return answer(await self._host.access())
+
+    async def access_log(self, request: Request) -> Response:
+        return answer(await self._host.access_log(asked_number(request, "limit", default=100, most=_MOST_RECORDS)))
 
     async def approve(self, request: Request) -> Response:
         approval = await read_json(request, Approval, limit=_SMALL_BODY)

@@ -5,6 +5,7 @@ import binascii
 from typing import Annotated
 
 import msgspec
+from starlette.requests import Request
 
 from bot.http.answers import ApiError
 from bot.http.host_view import Upload
@@ -19,6 +20,7 @@ __all__ = [
     "SentMessage",
     "SessionCheck",
     "SessionImport",
+    "asked_number",
     "uploads",
 ]
 
@@ -97,6 +99,18 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
 
 class Revocation(msgspec.Struct, frozen=True, kw_only=True):
     id: Name
+
+
+def asked_number(request: Request, name: str, *, default: int, most: int) -> int:
+    """A whole number of the query, from 1 to ``most``."""
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not text.isdecimal() or len(text) > 9:
+        raise ApiError(400, f"{name} is {text!r}; it is a whole number.")
+    if not 1 <= int(text) <= most:
+        raise ApiError(400, f"{name} is {text}; it is 1 to {most}.")
+    return int(text)
 
 
 def uploads(message: PostedMessage | SentMessage) -> list[Upload]:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from bot.access import AuditRecord
 from bot.http.chat_log import ChatLogFile, ChatLogRow, Outcome
 from bot.http.events import EventHub
 from bot.http.host_view import AccessMember, AccessOverview, ChatRow, HostHealth, PairingRequest, SessionDetail, Upload, UsageLine
@@ -42,6 +43,7 @@ class MemoryHost:
         self.usage_lines: list[UsageLine] = []
         self.members: dict[str, AccessMember] = {}
         self.pending: list[PairingRequest] = []
+        self.audit: list[AuditRecord] = []
         self.known_jobs: dict[str, dict[str, Any]] = {}
         self.woken: list[tuple[str, bytes, str]] = []
         self.hook_secret = "hook-secret-1"  # noqa: S105 - of a test
@@ -182,6 +184,9 @@ class MemoryHost:
 
     async def access(self) -> AccessOverview:
         return AccessOverview(members=list(self.members.values()), pending=self.pending)
+
+    async def access_log(self, limit: int) -> list[AuditRecord]:
+        return self.audit[:limit]
 
     async def approve(self, code: str, *, owner: bool) -> str:
         asked = next((request for request in self.pending if request.code == code), None)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from bot.conversations.runs import Runs
 from bot.conversations.services import ConversationServices
@@ -52,6 +52,12 @@ class IsolatedRuns:
             return None
         run, _ = active
         return JobOrigin(by=run.by, owner=run.owner, group=run.group, depth=run.depth + 1)
+
+    async def stop(self, which: Callable[[DueRun], bool]) -> bool:
+        """Stop runs that are going on; whether there were any."""
+        active = [runs for run, runs in self._active.values() if which(run)]
+        await asyncio.gather(*(runs.halt() for runs in active))
+        return bool(active)
 
     async def recover(self) -> None:
         """Take up the runs that waited when an earlier process ended."""

@@ -188,13 +188,45 @@ async def test_a_revocation_holds_from_the_next_message_on(gates: Gates) -> None
     await access.approve(await new_code(access), OWNER)
     await access.admit_group(GROUP, OWNER)
 
-    assert await access.revoke(STRANGER)
-    assert await access.revoke(str(GROUP))
-    assert not await access.revoke(STRANGER)
+    assert await access.revoke(STRANGER, OWNER)
+    assert await access.revoke(str(GROUP), OWNER)
+    assert not await access.revoke(STRANGER, OWNER)
     for gate in (access, await gates.open()):
         assert not gate.admits(STRANGER, HOME, False)
         assert not (await gate.judge(says_in_group())).admitted
         assert await gate.members() == [member for member in await gate.members() if member.source == "configuration"]
+
+
+async def test_everything_that_is_decided_or_tried_is_on_record(gates: Gates) -> None:
+    """Also what was tried to guess a code; a stranger who goes on and on is one record."""
+    access = await gates.open()
+    code = await new_code(access)
+    for _ in range(5):
+        await access.judge(says())
+        with pytest.raises(UserMustAct):
+            await access.approve("AAAAAAAA", OWNER)
+    await access.admit_group(GROUP, OWNER)
+    await access.revoke(str(GROUP), OWNER)
+    records = await (await gates.open()).log()
+
+    assert [record.event for record in reversed(records)] == [
+        "refused", "code", *["wrong code"] * 5, "locked out", "admitted", "revoked",
+    ]  # fmt: skip
+    assert {record.by for record in records} == {"", OWNER}
+    assert not any(code in str(record) for record in records)
+
+
+async def test_the_record_is_bounded(gates: Gates) -> None:
+    """A crowd must not fill the disk."""
+    access = await gates.open()
+    for number in range(3):
+        await access.judge(says(by=f"telegram:{100 + number}"))
+    last = (await access.log(1))[0]
+    await gates.database.write(lambda t: t.execute("UPDATE access_log SET position = 5006 WHERE position = 6"))
+    await access.judge(says(by="telegram:999"))
+
+    assert last in await access.log(10_000)
+    assert len(await access.log(10_000)) == 3
 
 
 async def test_a_revocation_holds_even_if_it_cannot_be_stored(gates: Gates, database: MemoryDatabase) -> None:
@@ -203,7 +235,7 @@ async def test_a_revocation_holds_even_if_it_cannot_be_stored(gates: Gates, data
     await access.approve(await new_code(access), OWNER)
     database.full = OSError("no space left")
     with pytest.raises(OSError, match="no space"):
-        await access.revoke(STRANGER)
+        await access.revoke(STRANGER, OWNER)
 
     assert not access.admits(STRANGER, HOME, False)
 
@@ -226,7 +258,7 @@ async def test_the_configured_cannot_be_revoked_from_here(gates: Gates) -> None:
     """They would be back after a restart; the key is named."""
     access = await gates.open()
     with pytest.raises(UserMustAct, match=r"telegram:1 is admitted by `access.owners` in the configuration"):
-        await access.revoke(OWNER)
+        await access.revoke(OWNER, OWNER)
 
 
 async def test_the_stricter_word_wins(gates: Gates) -> None:

@@ -76,6 +76,27 @@ def test_an_admission_is_taken_back(pumice: Terminal, tmp_path: Path) -> None:
     assert "admitted by `access.owners`" in pumice("pair", "revoke", "telegram:1")[2]
 
 
+def test_what_was_decided_and_tried_is_shown(pumice: Terminal, tmp_path: Path) -> None:
+    """The newest first: who, by whom, and when."""
+    assert pumice("pair", "log")[1] == "Nothing has happened yet.\n"
+    code = code_from(speak(tmp_path))
+    pumice("pair", "approve", "ABCDEFGH")
+    pumice("pair", "approve", code)
+    pumice("pair", "revoke", "telegram:66")
+    records = json.loads(pumice("pair", "log", "--json")[1])
+
+    assert [(each["event"], each["who"], each["by"]) for each in records] == [
+        ("revoked", "telegram:66", "cli"),
+        ("admitted", "telegram:66", "cli"),
+        ("wrong code", "cli", "cli"),
+        ("code", "telegram:66", ""),
+        ("refused", "telegram:66", ""),
+    ]
+    assert "as an owner" in records[1]["detail"]
+    assert len(pumice("pair", "log", "--limit", "2")[1].splitlines()) == 3
+    assert code not in pumice("pair", "log")[1]
+
+
 def test_a_data_directory_that_another_holds_is_asked_for_its_host(pumice: Terminal, tmp_path: Path) -> None:
     """Two writers would contradict each other."""
     speak(tmp_path)
