@@ -19,7 +19,7 @@ from features.contracts.errors import OperatorMustAct
 from tests.e2e.rig import configured, running, with_anthropic, with_telegram
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.script import Reply
-from tests.servers.telegram import Fault, User, serve_telegram
+from tests.servers.telegram import Fault, FileIn, User, serve_telegram
 
 OWNER = 1001
 
@@ -218,3 +218,24 @@ async def test_the_data_directory_is_private(tmp_path: Path) -> None:
         assert data.stat().st_mode & 0o077 == 0
         assert (data / "http.token").stat().st_mode & 0o077 == 0
         assert (data / "state.db").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("configured_how", ["off", "command"])
+async def test_a_voice_message_is_read_or_said_to_be_unread(tmp_path: Path, configured_how: str) -> None:
+    """Silence would look like a bot that does not listen; the file stays for later either way."""
+    more = "[voice]\ncommand = ['cat']" if configured_how == "command" else ""
+    async with (
+        serve_telegram() as telegram,
+        AnthropicServer(respond=lambda body: Reply(text=str(body["messages"][-1]["content"])[-900:])) as model,
+    ):
+        config = configured(tmp_path, with_telegram(telegram, more=more) + with_anthropic(model))
+        async with running(config):
+            telegram.say(OWNER, file=FileIn("voice.ogg", b"OggS spoken words", kind="voice"))
+            await telegram.until(lambda: any("voice-" in text for text in telegram.texts(OWNER)))
+
+    told = " ".join(telegram.texts(OWNER))
+    assert ("spoken words" in told) == (configured_how == "command")
+    assert ("no transcription is set up" in told) == (configured_how == "off")
+    assert [path.read_bytes() for path in (config.host.data_dir / "workspaces" / f"telegram-{OWNER}" / "attachments").iterdir()] == [
+        b"OggS spoken words"
+    ]

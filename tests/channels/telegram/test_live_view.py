@@ -82,7 +82,7 @@ async def test_a_growing_text_is_one_message_that_is_edited(telegram: TelegramSe
     for number in range(20):
         watched.view.show(f"**Because** {number}")
         await watched.clock.advance(0.04)
-    await watched.after(0.3, 3)
+    await watched.after(0.4, 3)
 
     assert telegram.texts(CHAT) == ["Because 19"]
     assert await watched.view.close() == str(shown.id)
@@ -93,13 +93,13 @@ async def test_groups_are_edited_every_three_seconds(telegram: TelegramServer) -
     watched = Watched(telegram, GROUP_HERE)
     await watched.after(0, 1)
     watched.view.show("one")
-    await watched.after(1.1, 2)
+    await watched.after(1.15, 2)
     watched.view.show("one two")
     await watched.clock.advance(2)
 
     assert len(telegram.calls) == 2
 
-    await watched.after(1.1, 4)  # and typing once more
+    await watched.after(1.15, 4)  # and typing once more
 
     assert telegram.texts(GROUP) == ["one two"]
     await watched.view.close()
@@ -118,7 +118,7 @@ async def test_the_status_line_stands_under_the_text_in_italics(telegram: Telegr
     assert shown.styled("italic") == ["bash: ls_of_*files*"]
 
     watched.view.status(None)
-    await watched.after(1.1, 3)
+    await watched.after(1.15, 3)
 
     assert shown.text == "Looking"
     await watched.view.close()
@@ -161,7 +161,7 @@ async def test_no_preview_is_sent_into_a_flood(telegram: TelegramServer) -> None
     await watched.after(1, 2)
     telegram.fail("editMessageText", Fault(code=429, description="Too Many Requests", parameters={"retry_after": 30}))
     watched.view.show("two")
-    await watched.after(1.1, 3)
+    await watched.after(1.15, 3)
     watched.view.show("three")
     await watched.clock.advance(27)
 
@@ -180,7 +180,7 @@ async def test_a_preview_that_was_deleted_is_not_sent_again(telegram: TelegramSe
     await watched.after(1, 2)
     telegram.world.messages[CHAT].clear()
     watched.view.show("two")
-    await watched.after(1.1, 3)
+    await watched.after(1.15, 3)
     watched.view.show("three")
     await watched.clock.advance(1.5)
 
@@ -256,7 +256,7 @@ async def test_a_private_chat_sees_a_draft_that_passes(telegram: TelegramServer)
     await watched.after(1, 2)
     watched.view.show("**Because**")
     watched.view.status("reading")
-    await watched.after(1.1, 3)
+    await watched.after(1.15, 3)
 
     assert telegram.drafts(CHAT) == ["Because\n\nreading"]
     assert telegram.messages(CHAT) == []
