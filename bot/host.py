@@ -149,6 +149,14 @@ class Host:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self._settle()
+        await self._stack.aclose()
+        log.info("host stopped")
+
+    async def _settle(self) -> None:
+        """Take nothing more, and let what goes on come to its end; also in a start that is broken off after it took up what was left."""
+        if self._state == "stopping":
+            return
         self._state = "stopping"
         log.info("host stopping")
         self.scheduler.leave()
@@ -157,8 +165,6 @@ class Host:
         await asyncio.gather(self.conversations.settle(_RUNS_MAY_END_S), self.isolated.settle(_RUNS_MAY_END_S))
         if not await self.outbox.drain(_OUTBOX_MAY_EMPTY_S):
             log.info("some messages go out at the next start")
-        await self._stack.aclose()
-        log.info("host stopped")
 
     @property
     def url(self) -> str:
@@ -321,6 +327,7 @@ class Host:
     async def _recover(self, stack: AsyncExitStack) -> None:
         """Take up what is left from before, then listen: what is new queues behind what is old."""
         await self._moves.recover(self._followers())
+        stack.push_async_callback(self._settle)
         cut = await self.outbox.recover()
         await self._questions.recover()
         await self.scheduler.recover()

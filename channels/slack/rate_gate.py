@@ -5,6 +5,7 @@ for their turn in the order they came; previews take one only when it is free an
 """
 
 import asyncio
+from collections import deque
 
 from features.contracts.clock import Clock
 
@@ -31,32 +32,43 @@ _ROUNDING = 1e-6
 
 
 class _Pace:
-    """Turns of one method, or of one conversation: ``burst`` at once, then one every ``interval`` seconds."""
+    """Turns of one method, or of one conversation: at most ``most`` within any ``window`` seconds.
 
-    def __init__(self, interval: float, burst: float, now: float) -> None:
+    The second half of them is evenly spaced, so that whoever comes later does not wait for a whole window.
+    """
+
+    def __init__(self, most: int, window: float) -> None:
         self.lock = asyncio.Lock()
         self.users = 0
         self.closed_until = 0.0
-        self._interval = interval
-        self._burst = burst
-        self._left = burst
-        self._at = now
-
-    def left(self, now: float) -> float:
-        return 0.0 if now < self.closed_until else min(self._burst, self._left + (now - self._at) / self._interval)
+        self._most = most
+        self._window = window
+        self._recent: deque[float] = deque(maxlen=most)
 
     def take(self, now: float) -> None:
-        self._left, self._at = self.left(now) - 1, now
+        self._recent.append(now)
 
     def wait(self, now: float) -> float:
         """Seconds until there is a turn."""
         if now < self.closed_until:
             return self.closed_until - now
-        missing = 1 - self.left(now)
-        return missing * self._interval if missing > _ROUNDING else 0.0
+        taken = self._taken(now)
+        if taken < self._most / 2:
+            return 0.0
+        free_at = self._recent[-1] + self._window / self._most
+        if taken == self._most:
+            free_at = max(free_at, self._recent[0] + self._window)
+        return max(0.0, free_at - now)
 
     def spare(self, now: float) -> bool:
-        return not self.users and self.left(now) - 1 >= _KEPT_FOR_FINALS * (self._burst - 1)
+        """Whether there is a turn now, and enough of them for what must not wait."""
+        left = self._most - self._taken(now)
+        return not self.users and left - 1 >= _KEPT_FOR_FINALS * (self._most - 1) and self.wait(now) <= 0
+
+    def _taken(self, now: float) -> int:
+        while self._recent and self._recent[0] <= now - self._window + _ROUNDING:
+            self._recent.popleft()
+        return len(self._recent)
 
 
 class RateGate:
@@ -122,9 +134,7 @@ class RateGate:
 
     def _method(self, method: str) -> _Pace:
         if method not in self._methods:
-            each_minute = _PER_MINUTE.get(method, 50) * _SHARE
-            burst = max(1.0, each_minute / 2)  # with what comes back within the minute never more than Slack's figure
-            self._methods[method] = _Pace(_MINUTE_S / (each_minute - burst), burst, self._clock.monotonic())
+            self._methods[method] = _Pace(int(_PER_MINUTE.get(method, 50) * _SHARE), _MINUTE_S)
         return self._methods[method]
 
     def _conversation(self, conversation: str) -> _Pace:
@@ -133,5 +143,5 @@ class RateGate:
                 now = self._clock.monotonic()
                 kept = {name: pace for name, pace in self._conversations.items() if pace.users or pace.wait(now) > 0}
                 self._conversations = kept
-            self._conversations[conversation] = _Pace(_CONVERSATION_INTERVAL_S, 1.0, self._clock.monotonic())
+            self._conversations[conversation] = _Pace(1, _CONVERSATION_INTERVAL_S)
         return self._conversations[conversation]

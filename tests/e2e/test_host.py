@@ -210,6 +210,31 @@ async def test_a_start_that_fails_late_owes_what_it_took_up(tmp_path: Path) -> N
     assert len([shown for shown in loop.chat("1").shown if shown.final]) == 1
 
 
+async def test_a_start_that_is_broken_off_marks_nothing_that_arrived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it had begun to send is sent to the end, so that the next start does not say it again."""
+    async with serve_telegram() as telegram, AnthropicServer(respond=lambda body: Reply(text="words", delay_s=0.3)) as model:
+        config = configured(tmp_path, with_telegram(telegram, more="[chat]\nstream = false") + with_anthropic(model))
+        async with running(config) as (host, _):
+            host.conversations.leave()
+            telegram.say(OWNER, "hello")
+            await until(lambda: not telegram.waiting)
+        telegram.fail("sendMessage", Fault(slow_s=0.3))
+
+        async def slow(self: Host, *arguments: object) -> None:
+            await until(lambda: telegram.arriving("sendMessage"))
+            raise OperatorMustAct("the port is in use")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Host, "_serve_http", slow)
+            with pytest.raises(OperatorMustAct, match="in use"):
+                await Host(config, clock=SystemClock(), ids=new_id, random=Random(1)).__aenter__()
+        async with running(config):
+            await telegram.until(lambda: telegram.texts(OWNER))
+            await asyncio.sleep(0.2)
+
+    assert telegram.texts(OWNER) == ["words"]
+
+
 async def test_the_data_directory_is_private(tmp_path: Path) -> None:
     """Tokens and every chat are in it."""
     async with running(configured(tmp_path)) as (host, _):

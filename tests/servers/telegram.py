@@ -13,7 +13,7 @@ As a process of its own, for benchmarks: ``python -m tests.servers.telegram --po
 import argparse
 import asyncio
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
@@ -84,6 +84,7 @@ class TelegramServer:
         self._changed = asyncio.Condition()
         self._poll = 0
         self._press_ids = count(1)
+        self._arriving: Counter[str] = Counter()
         self._closing = False
         self.webhook_target = ""  # where the calls really go, since nothing here has an https address
         self.webhook_answers: list[int] = []
@@ -163,6 +164,10 @@ class TelegramServer:
         """The drafts that a private chat shows."""
         return [shown.text for shown in self.world.drafts[chat].values()]
 
+    def arriving(self, method: str) -> bool:
+        """Whether a call has come in and is not answered yet."""
+        return self._arriving[method.lower()] > 0
+
     def called(self, method: str, *, chat: int | None = None) -> list[Call]:
         return [call for call in self.calls if call.method == method and (chat is None or call.chat == chat)]
 
@@ -209,7 +214,9 @@ class TelegramServer:
             if request.path_params["token"] != self.token:
                 raise Refused(401, "Unauthorized")
             if fault.slow_s:
+                self._arriving[method.lower()] += 1
                 await asyncio.sleep(fault.slow_s)
+                self._arriving[method.lower()] -= 1
             if fault.code:
                 raise Refused(fault.code, fault.description, fault.parameters)
             result = None if fault.drop == "before" else await self._result(method, body)

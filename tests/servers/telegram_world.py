@@ -83,6 +83,7 @@ class World:
         self.presses: dict[str, str | None] = {}
         self.has_drafts = True
         self.drafts: dict[int, dict[int, Shown]] = defaultdict(dict)
+        self.names: dict[tuple[int, int], str] = {}
         self.reactions: dict[tuple[int, int], str] = {}
         self.upgraded: dict[int, int] = {}
         self.webhook = ""
@@ -142,6 +143,7 @@ class World:
             self.topics[chat].add(thread)
         shown = Shown(self.next_message_id(chat), chat, text, detected_entities(text), own=False, thread=thread, reply_to=reply_to)
         shown.sent_at, shown.album = time.time(), album
+        self.names[chat, shown.id] = user.first_name
         message_parts: dict[str, Any] = {}
         if file is not None:
             shown.kind, shown.file_name, shown.file = file.kind, file.name, file.content

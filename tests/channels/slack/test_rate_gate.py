@@ -68,5 +68,5 @@ async def test_previews_take_nothing_from_finals() -> None:
     gate = RateGate(FakeClock(), paced=True)
     taken = sum(gate.spare("chat.update", "C1") for _ in range(100))
 
-    assert 5 < taken < 20
+    assert 5 < taken <= 28
     await asyncio.wait_for(gate.turn("chat.update", "C1"), 1)
