@@ -16,7 +16,6 @@ from bot.chat_commands.skill_commands import skills
 from bot.chat_commands.tree_commands import export, fork, label, retry, tree, undo
 from bot.chat_commands.usage_command import usage
 from features.commands import Command
-from features.contracts.errors import RetryLater, UserMustAct
 
 __all__ = ["chat_commands"]
 
@@ -73,13 +72,4 @@ def _command(
     hidden: bool = False,
     late: bool = False,
 ) -> Command[CommandContext]:
-    async def guarded(context: CommandContext, arguments: str) -> None:
-        if owner_only and not context.owner:
-            await context.say(f"`/{name}` is for owners only.")
-            return
-        try:
-            await run(context, arguments)
-        except (UserMustAct, RetryLater) as error:
-            await context.say(str(error))
-
-    return Command(name, usage, description, guarded, control=control, owner_only=owner_only, hidden=hidden, late=late)
+    return Command(name, usage, description, run, control=control, owner_only=owner_only, hidden=hidden, late=late)

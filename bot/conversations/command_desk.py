@@ -116,15 +116,16 @@ class CommandDesk:
 
     async def _obey(self, stored: StoredMessage, command: Command[Any], arguments: str) -> None:
         message = stored.message
+        only_for = message.sender.id if message.group else None
         asker = Asker(people=frozenset({message.sender.id}), attended=message.attended)
         with self._voice.answering(stored.id) as unanswered, self._questions.on_behalf_of(asker):
             try:
                 if command.owner_only and not stored.owner:
-                    await self._voice.say("Only an owner of this host may do that.")
+                    await self._voice.say(f"`/{command.name}` is for owners only.", only_for=only_for)
                     return
                 await command.run(self._context(message.sender, stored.owner, message.group), arguments)
             except PumiceError as error:
-                await self._voice.say(str(error))
+                await self._voice.say(str(error), only_for=only_for)
             except Exception:
                 error_id = self._services.ids()
                 log.exception("command failed", extra={"facts": {"command": command.name, "error_id": error_id}})

@@ -159,7 +159,8 @@ class Conversation:
         try:
             await self._questions.typed(stored)
         except UserMustAct as refusal:
-            await self.say(str(refusal), answers=(stored.id,))
+            only_for = stored.message.sender.id if stored.message.group else None
+            await self._voice.say(str(refusal), answers=(stored.id,), only_for=only_for)
 
     # The actor
 

@@ -26,12 +26,17 @@ class Voice:
         buttons: Sequence[Sequence[Button]] = (),
         files: Sequence[OutboundFile] = (),
         answers: Sequence[str] = (),
+        only_for: str | None = None,
     ) -> None:
+        """
+        Args:
+            only_for: the person of a group whom it concerns alone.
+        """
         asked = _answering.get()
         if asked:
             answers = (*answers, *asked)
             asked.clear()
-        message = OutboundMessage(text=text, files=tuple(files), buttons=tuple(tuple(row) for row in buttons))
+        message = OutboundMessage(text=text, files=tuple(files), buttons=tuple(tuple(row) for row in buttons), only_for=only_for)
         await self._outbox.post(self._address, message, answers=tuple(answers))
 
     async def aside(self, text: str, *, buttons: Sequence[Sequence[Button]] = ()) -> None:

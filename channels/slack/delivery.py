@@ -112,11 +112,23 @@ class Delivery:
 
     async def _send(self, part: Part, blocks: list[dict[str, Any]]) -> str:
         arguments = part.arguments(blocks)
+        person = self._seen_by
+        method = "chat.postMessage" if person is None else "chat.postEphemeral"
+        if person is not None:
+            arguments["user"] = person
 
         async def post() -> dict[str, Any]:
-            return await self._api.call("chat.postMessage", channel=self._target.channel, thread_ts=self._target.thread, **arguments)
+            return await self._api.call(method, channel=self._target.channel, thread_ts=self._target.thread, **arguments)
 
-        return str((await self._call("chat.postMessage", post))["ts"])
+        told = await self._call(method, post)
+        return str(told["ts" if person is None else "message_ts"])
+
+    @property
+    def _seen_by(self) -> str | None:
+        """The one person who is to see it; in a direct message it is for them anyway."""
+        if self._message.only_for is None or self._target.channel.startswith("D"):
+            return None
+        return self._message.only_for.rpartition("/")[2] or None
 
     # files
 

@@ -11,9 +11,10 @@ from features.contracts.clock import Clock
 
 __all__ = ["RateGate"]
 
-_MINUTE_S = 60.0
+_MINUTE_S = 61.5  # a little more than the minute: what is sent in one instant does not arrive in one
 _PER_MINUTE = {
     "chat.postMessage": 300,
+    "chat.postEphemeral": 100,
     "chat.update": 50,
     "chat.startStream": 20,
     "chat.appendStream": 100,
@@ -26,6 +27,7 @@ _PER_MINUTE = {
 }
 _SHARE = 0.95
 _CONVERSATION_INTERVAL_S = 1.03  # a little more than the platform's second: what is sent evenly does not arrive evenly
+_AT_ONCE = 0.75
 _KEPT_FOR_FINALS = 0.4
 _KEPT_CONVERSATIONS = 2000
 _ROUNDING = 1e-6
@@ -34,7 +36,7 @@ _ROUNDING = 1e-6
 class _Pace:
     """Turns of one method, or of one conversation: at most ``most`` within any ``window`` seconds.
 
-    The second half of them is evenly spaced, so that whoever comes later does not wait for a whole window.
+    The last quarter of them is evenly spaced, so that whoever comes later does not wait for a whole window.
     """
 
     def __init__(self, most: int, window: float) -> None:
@@ -53,7 +55,7 @@ class _Pace:
         if now < self.closed_until:
             return self.closed_until - now
         taken = self._taken(now)
-        if taken < self._most / 2:
+        if taken < self._most * _AT_ONCE:
             return 0.0
         free_at = self._recent[-1] + self._window / self._most
         if taken == self._most:

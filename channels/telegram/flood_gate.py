@@ -14,7 +14,7 @@ __all__ = ["FloodGate"]
 _CHAT_INTERVAL_S = 1.1  # a little more than the platform's second: what is sent evenly does not arrive evenly
 _GROUP_WINDOW_S = 60.5
 _GROUP_SENDS = 20
-_BOT_SHARE = 0.95
+_BOT_SHARE = 0.9  # what is sent evenly arrives in little bunches
 _KEPT_CHATS = 1000
 
 

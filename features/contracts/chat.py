@@ -198,7 +198,8 @@ class OutboundFile(msgspec.Struct, frozen=True, kw_only=True):
 class OutboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     """Something to deliver. ``text`` is Markdown. ``reply_to`` is the platform's id of the message it answers.
 
-    ``possible_duplicate``: an earlier attempt may have arrived; the channel marks it so, unless it can tell.
+    ``possible_duplicate``: an earlier attempt may have arrived; the channel marks it so, unless it can tell. ``only_for`` is the one person
+    of a group whom it concerns, by id; where the platform can, nobody else sees it.
     """
 
     text: str = ""
@@ -206,6 +207,7 @@ class OutboundMessage(msgspec.Struct, frozen=True, kw_only=True):
     buttons: tuple[tuple[Button, ...], ...] = ()
     reply_to: str | None = None
     possible_duplicate: bool = False
+    only_for: str | None = None
 
 
 class DeliveryRefused(Exception):

