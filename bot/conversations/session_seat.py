@@ -35,6 +35,7 @@ log = logging.getLogger("pumice.conversations")
 _FULL_OUTPUTS_STAY = timedelta(days=14)
 """Longer than an answer may wait for its platform: what ``send`` handed over is among them."""
 _MOST_LISTED = 1000
+_OPENED_AT_ONCE = 8
 _SHORTEST_PREFIX = 4
 
 
@@ -88,6 +89,7 @@ class SessionOpener:
         self._built_in = tuple(built_in)
         self._roots = tuple(roots)
         self._spending = spending
+        self._opening = asyncio.Semaphore(_OPENED_AT_ONCE)
 
     async def open(
         self,
@@ -129,32 +131,32 @@ class SessionOpener:
             readable=await self._skills.readable(),
             time_zone=settings.time_zone,
         )
-        return await self._factory.create(
-            AgentSessionOptions(
-                scope=scope,
-                session_id=session_id,
-                new=new,
-                name=name,
-                tools=self._tools(place, send),
-                skills=self._skills.place(place),
-                host_instructions=self._instructions,
-                host_memory=self._memory.host_file(place),
-                tool_context=context,
-                chat=f"You talk in the chat {address}, through {address.channel}.",
-                model=settings.model,
-                spare_model=self.settings.defaults.model,
-                thinking=settings.thinking,
-                journal=journal,
-                extensions=(*self._built_in, *extensions),
-                ui=questions,
-                keep_verbatim=questions.open_texts,
-                host=host,
-                began=began,
-                processes=self._processes,
-                host_commands=self._host_commands,
-                spending=None if self._spending is None else self._spending(place, settings.time_zone),
-            )
+        options = AgentSessionOptions(
+            scope=scope,
+            session_id=session_id,
+            new=new,
+            name=name,
+            tools=self._tools(place, send),
+            skills=self._skills.place(place),
+            host_instructions=self._instructions,
+            host_memory=self._memory.host_file(place),
+            tool_context=context,
+            chat=f"You talk in the chat {address}, through {address.channel}.",
+            model=settings.model,
+            spare_model=self.settings.defaults.model,
+            thinking=settings.thinking,
+            journal=journal,
+            extensions=(*self._built_in, *extensions),
+            ui=questions,
+            keep_verbatim=questions.open_texts,
+            host=host,
+            began=began,
+            processes=self._processes,
+            host_commands=self._host_commands,
+            spending=None if self._spending is None else self._spending(place, settings.time_zone),
         )
+        async with self._opening:  # many at once would keep everything else waiting
+            return await self._factory.create(options)
 
     def scratch(self, place: Address) -> Path:
         """The folder of a place for files that nobody will ask for much later."""

@@ -14,6 +14,7 @@ __all__ = ["FloodGate"]
 _CHAT_INTERVAL_S = 1.1  # a little more than the platform's second: what is sent evenly does not arrive evenly
 _GROUP_WINDOW_S = 60.5
 _GROUP_SENDS = 20
+_BOT_WINDOW_S = 1.0
 _BOT_SHARE = 0.9  # what is sent evenly arrives in little bunches
 _KEPT_CHATS = 1000
 
@@ -54,6 +55,7 @@ class FloodGate:
         self._paced = per_second > 0
         self._bot_interval = 1 / (per_second * _BOT_SHARE) if self._paced else 0.0
         self._bot_next_at = 0.0
+        self._bot_recent: deque[float] = deque(maxlen=max(1, int(per_second * _BOT_SHARE))) if self._paced else deque()
         self._bot_waiting = 0
         self._chats: dict[str, _Chat] = {}
 
@@ -74,7 +76,7 @@ class FloodGate:
         """Take a turn for a preview if one is free now and nobody waits for it."""
         state = self._chat(chat)
         now = self._clock.monotonic()
-        if state.users or self._bot_waiting or self._ready_at(state) > now or self._bot_next_at > now:
+        if self._bot_full_for(now) > 0 or state.users or self._bot_waiting or self._ready_at(state) > now or self._bot_next_at > now:
             return False
         if self._paced:
             self._bot_next_at = now + self._bot_interval
@@ -113,13 +115,22 @@ class FloodGate:
         self._bot_waiting += 1
         try:
             await self._clock.sleep(mine - now)
+            while (wait := self._bot_full_for(self._clock.monotonic())) > 0:  # after a stall, many wake at once
+                await self._clock.sleep(wait)
         finally:
             self._bot_waiting -= 1
         return True
 
+    def _bot_full_for(self, now: float) -> float:
+        """Seconds until the bot may send again, by what it has really sent within the last one."""
+        recent = self._bot_recent
+        return recent[0] + _BOT_WINDOW_S - now if recent and len(recent) == recent.maxlen else 0.0
+
     def _took(self, state: _Chat) -> None:
         if self._paced:
-            state.took(self._clock.monotonic())
+            now = self._clock.monotonic()
+            state.took(now)
+            self._bot_recent.append(now)
 
     def _chat(self, chat: str) -> _Chat:
         state = self._chats.get(chat)
