@@ -6,6 +6,7 @@ takes a day that either of the two names, if both name some. So the fields are r
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import pairwise
 
 import msgspec
@@ -45,6 +46,7 @@ class Crontab(msgspec.Struct, frozen=True, kw_only=True):
         return min(gaps)
 
 
+@lru_cache(maxsize=1024)
 def parse_crontab(expression: str) -> Crontab:
     """Read an expression.
 
