@@ -53,7 +53,7 @@ class Database:
         return self._writer.commits if self._writer is not None else 0
 
     async def __aenter__(self) -> Self:
-        """Open the file, create or upgrade the tables.
+        """Open the file, create or upgrade the tables; before an upgrade a copy is made, with ``.before-upgrade`` behind its name.
 
         Raises:
             OperatorMustAct: the file is damaged, newer than this program, another program's or not ours to write; it is left as it is.
@@ -99,7 +99,8 @@ class Database:
 
     async def _open(self) -> None:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        await inspect(self._path, self._migrations)
+        if await inspect(self._path, self._migrations):  # a way back, should the new version not be to anybody's liking
+            await self.backup(self._path.with_name(f"{self._path.name}.before-upgrade"))
         _make_private(self._path)
         connection = await open_connection(self._path, partial(_prepare, path=self._path, migrations=self._migrations))
         # The writer is closed last: the last connection to close folds the log into the file.

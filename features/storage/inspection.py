@@ -1,8 +1,7 @@
 """Looking at the file before anything may write to it."""
 
 import sqlite3
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from features.contracts.database import Migrations
@@ -20,8 +19,11 @@ _MAGIC = b"SQLite format 3\0"
 _QUICK_CHECK_BYTES = 64 * 1024 * 1024
 
 
-async def inspect(path: Path, migrations: Sequence[Migrations]) -> None:
+async def inspect(path: Path, migrations: Sequence[Migrations]) -> bool:
     """Refuse a file that cannot be used, leaving its bytes alone. No file, or an empty one, is fine.
+
+    Returns:
+        whether there is something in it that is to be upgraded.
 
     Raises:
         OperatorMustAct: it is damaged, another program's, or newer than ``migrations``.
@@ -32,7 +34,7 @@ async def inspect(path: Path, migrations: Sequence[Migrations]) -> None:
     if _size(path) == 0:
         if _size(log) > 0:  # SQLite would delete the log, and with it the only copy of what was committed last
             raise damaged(path, f"it is missing or empty while {log.name} holds data")
-        return
+        return False
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise damaged(path, "it does not begin as a SQLite database does")
@@ -42,11 +44,16 @@ async def inspect(path: Path, migrations: Sequence[Migrations]) -> None:
         mode = "mode=ro"
     else:
         mode = "mode=ro&immutable=1"  # makes no -wal and no -shm beside the file
-    connection = await open_connection(f"{path.as_uri()}?{mode}", partial(_examine, path=path, migrations=migrations), uri=True)
+    found: dict[str, int] = {}
+    connection = await open_connection(
+        f"{path.as_uri()}?{mode}", lambda opened: found.update(_examine(opened, path=path, migrations=migrations)), uri=True
+    )
     await connection.shut()
+    return bool(found) and any(found.get(slice_.slice, 0) < len(slice_.steps) for slice_ in migrations)
 
 
-def _examine(connection: sqlite3.Connection, *, path: Path, migrations: Sequence[Migrations]) -> None:
+def _examine(connection: sqlite3.Connection, *, path: Path, migrations: Sequence[Migrations]) -> Mapping[str, int]:
+    """The versions of the tables that are there."""
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if path.stat().st_size <= _QUICK_CHECK_BYTES:
         problems = [str(row[0]) for row in connection.execute("PRAGMA quick_check(1)")]
@@ -56,6 +63,7 @@ def _examine(connection: sqlite3.Connection, *, path: Path, migrations: Sequence
     if found is None and tables:
         raise OperatorMustAct(f"{path} is the database of another program. Set another data_dir.")
     refuse_newer(found or {}, migrations, path)
+    return found or {}
 
 
 def _size(path: Path) -> int:

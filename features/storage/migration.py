@@ -29,7 +29,7 @@ def refuse_newer(found: Mapping[str, int], migrations: Sequence[Migrations], pat
         if version > len(slice_.steps):
             raise OperatorMustAct(
                 f"The database {path} has version {version} of the {slice_.slice} tables and this program knows versions up to "
-                f"{len(slice_.steps)}. Run the newer program, or put a backup from before the upgrade in the file's place."
+                f"{len(slice_.steps)}. Run the newer program, or put {path.name}.before-upgrade, or a backup, in the file's place."
             )
 
 

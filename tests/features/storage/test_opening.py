@@ -328,3 +328,20 @@ async def test_a_start_that_is_cancelled_at_any_point_leaves_no_thread_and_a_goo
             assert await again.check() == []
         if completed:
             break
+
+
+async def test_before_an_upgrade_a_copy_is_made(tmp_path: Path) -> None:
+    """The way back, should the new version be to nobody's liking; a start without an upgrade makes none."""
+    path, copy = tmp_path / "state.db", tmp_path / "state.db.before-upgrade"
+    one = Migrations(slice="a", steps=(("CREATE TABLE a (x)",),))
+    two = Migrations(slice="a", steps=(*one.steps, ("ALTER TABLE a ADD COLUMN y",)))
+    for _ in range(2):
+        async with Database(path, [one]) as database:
+            await database.write(lambda transaction: transaction.execute("INSERT INTO a VALUES (1)"))
+    assert not copy.exists()
+    async with Database(path, [two]):
+        pass
+
+    assert copy.stat().st_mode & 0o077 == 0
+    async with Database(copy, [one]) as database:
+        assert await database.read(lambda transaction: transaction.fetch_all("SELECT x FROM a")) == [(1,), (1,)]
