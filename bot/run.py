@@ -10,6 +10,7 @@ import threading
 
 from bot.config import Config
 from bot.host import Host
+from bot.service_manager import ServiceManager
 
 __all__ = ["run_host"]
 
@@ -24,16 +25,21 @@ async def run_host(config: Config) -> int:
     from bot.ids import new_id
     from bot.logs import configure_logs
 
-    host = Host(config, clock=SystemClock(), ids=new_id, random=random.SystemRandom())
+    clock = SystemClock()
+    manager = ServiceManager(os.environ, clock)
+    host = Host(config, clock=clock, ids=new_id, random=random.SystemRandom())
     configure_logs(config.host.log_level, host.redactor, json=not sys.stderr.isatty())
     for warning in config.warnings:
         log.warning(warning)
     async with host:
         _calm_collector()
         print(f"Pumice is at {host.login_link()}", flush=True)  # noqa: T201 - the one line that whoever starts it waits for
+        manager.ready(f"serving {', '.join(sorted(host.channels))}")
         try:
+            await manager.keep_alive()
             await asyncio.Event().wait()
         finally:
+            manager.stopping()
             _force_later()
     return 0
 

@@ -17,6 +17,7 @@ _COMMANDS = {
     "pair": ("bot.cli.pair", "Say who may talk to the agent."),
     "slack": ("bot.cli.slack", "Print the manifest of the Slack app."),
     "send": ("bot.cli.send", "Deliver a text or files into a chat."),
+    "service": ("bot.cli.service", "Install the host as a service of systemd."),
     "backup": ("bot.cli.backup", "Write all data into one file."),
     "restore": ("bot.cli.restore", "Bring the data of a backup back."),
 }
