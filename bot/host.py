@@ -55,6 +55,7 @@ from bot.jobs.isolated_runs import IsolatedRuns
 from bot.jobs.webhooks import Webhooks
 from bot.listening import Listening
 from bot.lock import DataDirectoryLock
+from bot.metrics import Metrics
 from bot.migrations import all_migrations
 from bot.owner_notices import OwnerNotices
 from bot.place_extensions import PlaceExtensions
@@ -69,6 +70,7 @@ from features.commands import CommandRegistry
 from features.contracts.chat import Address, ChatChannel, InboundMessage, OutboundMessage, Person
 from features.contracts.clock import Clock
 from features.contracts.errors import OperatorMustAct, PumiceError, UserMustAct
+from features.contracts.events import SessionEvent
 from features.contracts.jobs import JobOrigin, RunEnd
 from features.contracts.places import PlaceFollower
 from features.contracts.sessions import SessionStore
@@ -188,6 +190,7 @@ class Host:
         )  # fmt: skip
         await self._access.load()
         self.events = EventHub(clock)
+        self._metrics = Metrics(clock)
         self.commands: CommandRegistry[CommandContext] = CommandRegistry(chat_commands())
         self._menu = CommandMenu(self.commands, changed=lambda: self._listening.announce_again())
         self._workspaces = Workspaces(config.host.data_dir / "workspaces")
@@ -284,7 +287,7 @@ class Host:
             transfer=transfer, channels=self.channels, skills=self._skills,
             attachments=Attachments(workspaces, self._uploads, clock, make_transcriber(config, self._processes)),
             commands=self.commands, learn=self._menu.learn, context=self._command_context(),
-            usage=self._usage, publish=self.events.publish, clock=clock, ids=ids, ended=self._run_ended,
+            usage=self._usage, publish=self._publish, clock=clock, ids=ids, ended=self._run_ended,
             stop_apart=lambda address: self.isolated.stop(lambda run: run.address == address),
             still_hears=lambda stored: stored.message.kind in ("job", "extension") or self._access.still_hears(
                 stored.message, owner=stored.owner
@@ -298,7 +301,8 @@ class Host:
             events=self.events, channels=self.channels, conversations=self.conversations, inbox=self.inbox, outbox=self.outbox,
             log=ChatLog(self.database), store=store, transfer=transfer, usage=self._usage, access=self._access, uploads=self._uploads,
             commands=self._menu.all, skill_commands=lambda: self._listening.skill_commands,
-            scheduler=self.scheduler, webhooks=self._webhooks, state=lambda: self._state, clock=clock, ids=ids,
+            scheduler=self.scheduler, webhooks=self._webhooks, metrics=self._exposition if config.observability.prometheus else None,
+            state=lambda: self._state, clock=clock, ids=ids,
         )  # fmt: skip
 
     @property
@@ -368,6 +372,10 @@ class Host:
             self._skills, self._usage, self.scheduler,
         ]  # fmt: skip
 
+    async def _exposition(self) -> tuple[bytes, str]:
+        health = {name: channel.health() for name, channel in self.channels.items()}
+        return await self._metrics.exposition(self.database, health, conversations=lambda: len(self.conversations))
+
     # What the parts tell each other
 
     async def _follow(self, old: Address, new: Address) -> None:
@@ -379,13 +387,19 @@ class Host:
 
     def _hand_over(self, stored: StoredMessage) -> None:
         self.desk.received(stored)
+        self._metrics.received(stored)
         self.conversations.dispatch(stored)
         self._heartbeats.heard(stored)
         if str(stored.message.address.place) in self._parked:
             self._parked.discard(str(stored.message.address.place))
             self._errands.start(self.scheduler.book.unpark(stored.message.address.place), name="jobs go on")
 
+    def _publish(self, address: Address, event: SessionEvent) -> None:
+        self._metrics.event(address, event)
+        self.events.publish(address, event)
+
     def _run_ended(self, message_ids: tuple[str, ...], end: RunEnd, error: str) -> None:
+        self._metrics.run_ended(message_ids, end)
         for message_id in message_ids:
             self.scheduler.run_ended(message_id, end, error)
 
@@ -394,6 +408,7 @@ class Host:
 
     def _delivered(self, delivery: Delivery) -> None:
         self.desk.delivered(delivery)
+        self._metrics.delivered(delivery)
         self.scheduler.answer_delivered(delivery.answers)
 
     async def _say_refusal(self, message: InboundMessage, verdict: Judgement) -> None:
@@ -408,6 +423,7 @@ class Host:
 
     async def _delivery_refused(self, delivery: Delivery, reason: str) -> None:
         self.conversations.delivery_refused(delivery, reason)
+        self._metrics.refused(delivery)
         if not delivery.message.files:
             self._parked.add(str(delivery.address.place))
             self.scheduler.answer_delivered(delivery.answers, reason)

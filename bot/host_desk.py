@@ -1,6 +1,6 @@
 """The host as its HTTP side sees it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, Literal
@@ -62,6 +62,7 @@ class HostDesk:
         scheduler: JobScheduler,
         webhooks: Webhooks,
         skill_commands: Callable[[], Sequence[ChatCommand]],
+        metrics: Callable[[], Awaitable[tuple[bytes, str]]] | None,
         state: Callable[[], HostState],
         clock: Clock,
         ids: Callable[[], str],
@@ -76,6 +77,7 @@ class HostDesk:
         self._transfer = transfer
         self._usage = usage
         self._access = access
+        self._metrics = metrics
         self._uploads = uploads
         self._commands = commands
         self._scheduler = scheduler
@@ -84,6 +86,9 @@ class HostDesk:
         self._state = state
         self._clock = clock
         self._ids = ids
+
+    async def metrics(self) -> tuple[bytes, str] | None:
+        return None if self._metrics is None else await self._metrics()
 
     def health(self) -> HostHealth:
         return HostHealth(state=self._state(), channels={name: channel.health() for name, channel in self._channels.items()})

@@ -50,9 +50,25 @@ def build_app(
     async def openapi(request: Request) -> Response:
         return answer(openapi_document(operations, version=host.version))
 
+    async def metrics(request: Request) -> Response:
+        told = await host.metrics()
+        if told is None:
+            raise ApiError(404, "observability.prometheus is off on this host.")
+        return Response(told[0], headers={"content-type": told[1]})
+
+    operations.append(
+        Operation(
+            method="GET", path="/metrics", summary="What Prometheus reads.", handler=metrics, media="text/plain", errors=(404,),
+        )
+    )  # fmt: skip
     operations.append(Operation(method="GET", path="/api/openapi.json", summary="This document.", handler=openapi, gives=dict[str, Any]))
     app = Starlette(
-        routes=[Route("/", page), Route("/static/{name}", page), *webhook_routes(webhooks), *routes(operations)],
+        routes=[
+            Route("/", page),
+            Route("/static/{name}", page),
+            *webhook_routes(webhooks),
+            *routes(operations),
+        ],
         middleware=[Middleware(Guard, credentials=credentials, names=names, webhooks=webhooks)],
         exception_handlers=dict.fromkeys((ApiError, HTTPException, PumiceError), error_answer),
     )

@@ -102,6 +102,7 @@ class HostView(Protocol):
     - ``knows`` says whether a chat can exist here: its channel is enabled. The other calls are made for such chats only.
     - ``post`` returns when the message is on the disk, spoken as ``web:owner``, ``attended`` where somebody is there to answer questions;
       ``send`` when it is in the outbox. Both keep uploads first.
+    - ``metrics`` is the text that Prometheus reads and its media type, None where that is switched off.
     - ``messages`` are in the order of their ids, at most ``limit``, the newest before ``before``.
     - ``events`` gets every session event of a chat by ``publish``; by ``delivered`` every message of the outbox once it was delivered; by
       ``changed`` one of them that reads otherwise now; and by ``received`` every message that a channel other than this one accepted.
@@ -161,6 +162,8 @@ class HostView(Protocol):
     def is_signed(self, name: str, body: bytes, signature: str) -> bool: ...
 
     async def wake(self, name: str, body: bytes, delivery: str) -> tuple[str, bool]: ...
+
+    async def metrics(self) -> tuple[bytes, str] | None: ...
 
     async def access(self) -> AccessOverview: ...
 

@@ -43,6 +43,7 @@ class MemoryHost:
         self.usage_lines: list[UsageLine] = []
         self.members: dict[str, AccessMember] = {}
         self.pending: list[PairingRequest] = []
+        self.exposition: tuple[bytes, str] | None = (b"pumice_runs_total 1.0\n", "text/plain; version=1.0.0; charset=utf-8")
         self.audit: list[AuditRecord] = []
         self.known_jobs: dict[str, dict[str, Any]] = {}
         self.woken: list[tuple[str, bytes, str]] = []
@@ -184,6 +185,9 @@ class MemoryHost:
 
     async def access(self) -> AccessOverview:
         return AccessOverview(members=list(self.members.values()), pending=self.pending)
+
+    async def metrics(self) -> tuple[bytes, str] | None:
+        return self.exposition
 
     async def access_log(self, limit: int) -> list[AuditRecord]:
         return self.audit[:limit]
