@@ -12,7 +12,7 @@ __all__ = ["People"]
 _KEPT = 5000
 _FRESH_S = 3600.0
 _UNKNOWN_FRESH_S = 60.0
-_PATIENCE_S = 0.2  # the event that waits for it is not acknowledged yet
+_PATIENCE_S = 0.1  # the event that waits for it is not acknowledged yet
 
 
 class People:

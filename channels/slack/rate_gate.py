@@ -26,7 +26,7 @@ _PER_MINUTE = {
     "files.completeUploadExternal": 50,
 }
 _SHARE = 0.95
-_CONVERSATION_INTERVAL_S = 1.03  # a little more than the platform's second: what is sent evenly does not arrive evenly
+_CONVERSATION_INTERVAL_S = 1.2  # a little more than the platform's second: what is sent evenly does not arrive evenly
 _AT_ONCE = 0.75
 _KEPT_FOR_FINALS = 0.4
 _KEPT_CONVERSATIONS = 2000
