@@ -70,7 +70,7 @@ class Talk:
                 raise TimeoutError(f"{len(self.finished)} chats have finished")
             for chat in (*self._telegram_chats, *self._slack_chats):
                 self._look(chat, began)
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.2)  # looking costs, and what is measured shares this machine
 
     def _look(self, chat: int | str, began: float) -> None:
         if chat in self.finished:

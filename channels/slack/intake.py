@@ -12,7 +12,7 @@ __all__ = ["Intake"]
 
 _log = logging.getLogger("pumice.slack")
 _MAX_WAITING = 2000
-_MAX_BATCH = 100
+_MAX_BATCH = 500
 
 
 class NotTaken(Exception):
