@@ -132,7 +132,8 @@ class RateGate:
         return pace.wait(now) if self._paced else max(0.0, pace.closed_until - now)
 
     def _paces(self, method: str, conversation: str) -> list[_Pace]:
-        return [self._conversation(conversation), self._method(method)] if method == "chat.postMessage" else [self._method(method)]
+        # The method's turn may take long to come; the conversation's second counts from when it has.
+        return [self._method(method), self._conversation(conversation)] if method == "chat.postMessage" else [self._method(method)]
 
     def _method(self, method: str) -> _Pace:
         if method not in self._methods:

@@ -70,3 +70,19 @@ async def test_previews_take_nothing_from_finals() -> None:
 
     assert 5 < taken <= 28
     await asyncio.wait_for(gate.turn("chat.update", "C1"), 1)
+
+
+async def test_a_conversations_second_counts_from_the_call_and_not_from_the_queue() -> None:
+    """Where the whole workspace waits for its next minute, two messages of one chat must not go out together."""
+    clock = FakeClock()
+    gate = RateGate(clock, paced=True)
+    waiting = [asyncio.create_task(gate.turn("chat.postMessage", f"D{number}")) for number in range(400)]
+    waiting.append(asyncio.create_task(gate.turn("chat.postMessage", "D399")))
+    times: list[float] = []
+    for task in waiting[-2:]:
+        task.add_done_callback(lambda _: times.append(clock.monotonic()))
+    for _ in range(1400):
+        await clock.advance(0.1)
+
+    assert len(times) == 2
+    assert times[1] - times[0] >= 1.0
