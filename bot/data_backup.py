@@ -87,7 +87,12 @@ def restore_data(source: Path, data_dir: Path, *, replace: bool, at: datetime) -
                 data_dir.rename(aside)
             else:
                 shutil.rmtree(data_dir)
-            fresh.rename(data_dir)
+            try:
+                fresh.rename(data_dir)
+            except OSError:
+                if aside is not None:
+                    aside.rename(data_dir)
+                raise
     except OSError as error:
         raise OperatorMustAct(f"{data_dir} cannot be restored: {error.strerror or error}. Make its folder writable.") from error
     finally:

@@ -289,9 +289,7 @@ class Host:
             commands=self.commands, learn=self._menu.learn, context=self._command_context(),
             usage=self._usage, publish=self._publish, clock=clock, ids=ids, ended=self._run_ended,
             stop_apart=lambda address: self.isolated.stop(lambda run: run.address == address),
-            still_hears=lambda stored: stored.message.kind in ("job", "extension") or self._access.still_hears(
-                stored.message, owner=stored.owner
-            ),
+            still_admits=lambda person, place, group, owner: self._access.still_admits(person, place, group=group, owner=owner),
         )  # fmt: skip
         self.conversations = Conversations(services, idle_evict_minutes=config.chat.idle_evict_minutes)
         stack.push_async_callback(self.conversations.close)

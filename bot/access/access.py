@@ -205,9 +205,10 @@ class Access:
 
     def place_moved(self, old: Address, new: Address) -> None:
         moved = self._moved_group(old, new)
+        if (member := self._members.get(str(old.place))) is not None and member.kind == "group":
+            self._members.drop(member.id)
         if moved is None:
             return
-        self._members.drop(str(old.place))
         self._members.put(moved)
         if key := self._members.configured_under(str(old.place)):
             facts = {"key": key, "old": str(old.place), "new": str(new.place)}
@@ -233,10 +234,9 @@ class Access:
         """What was decided and tried, the newest first."""
         return await self._audit.latest(limit)
 
-    def still_hears(self, message: InboundMessage, *, owner: bool) -> bool:
-        """Whether a message that was admitted when it came is so now; an owner's word in a group that is none of ours yet, too."""
-        sender = message.sender.id
-        return self.admits(sender, message.address, message.group) or (owner and self.is_owner(sender))
+    def still_admits(self, person_id: str, place: Address, *, group: bool, owner: bool) -> bool:
+        """Whether somebody whose message was admitted when it came is so now; an owner in a group that is none of ours yet, too."""
+        return self.admits(person_id, place, group) or (owner and self.is_owner(person_id))
 
     def attempts(self) -> list[Attempt]:
         """Who was refused, the newest first."""

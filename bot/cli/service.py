@@ -36,7 +36,7 @@ def install(user: bool, units: Path | None, config: Path | None) -> None:
         _write(folder / name, text)
         click.echo(f"Wrote {folder / name}.")
     if not read.exists():
-        click.echo(f"There is no {read} yet; without it the defaults hold. Make it before the service starts.")
+        click.echo(f"There is no {read} yet, and the service does not start without it. Make it; an empty file means the defaults.")
     control = "systemctl --user" if user else "systemctl"
     click.echo(f"Next: {control} daemon-reload && {control} enable --now pumice")
     if user:
@@ -51,7 +51,7 @@ def uninstall(user: bool, units: Path | None) -> None:
     folder = units or _usual(user=user)
     if not (folder / _UNIT).exists():
         raise OperatorMustAct(f"{folder / _UNIT} is not there. 'pumice service install' makes it.")
-    for name in _files(user=user, config=_SYSTEM_CONFIG):
+    for name in (_UNIT, f"{_UNIT}.d/{_DROP_IN}"):
         (folder / name).unlink(missing_ok=True)
     drop_ins = folder / f"{_UNIT}.d"
     if drop_ins.is_dir() and not any(drop_ins.iterdir()):

@@ -78,6 +78,8 @@ class Conversations:
             place: the one place to take up, after it rested.
         """
         self._resting = ()
+        if self._leaving:  # a place that moved while the host stops is taken up at the next start
+            return
         unfinished = await self._services.inbox.unfinished()
         waiting, self._recovered_through = await self._services.inbox.waiting_addresses()
         if place is not None:

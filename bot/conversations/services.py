@@ -9,7 +9,7 @@ import msgspec
 
 from bot.conversations.attachments import Attachments
 from bot.conversations.session_seat import SessionOpener
-from bot.delivery import Inbox, Outbox, StoredMessage
+from bot.delivery import Inbox, Outbox
 from bot.questions import Questions
 from bot.settings import SettingsStore
 from features.commands import CommandRegistry
@@ -33,9 +33,9 @@ class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
     """``context`` makes what a command is given; ``publish`` tells every session event to whoever watches; ``learn`` hears of commands that
     extensions bring.
 
-    ``stop_apart`` stops what goes on for an address beside its conversation, and says whether anything did. ``still_hears`` says whether
-    whoever sent a message may talk at this moment. ``ended`` hears how the run of some messages ended, or that they were answered without
-    one.
+    ``stop_apart`` stops what goes on for an address beside its conversation, and says whether anything did. ``still_admits`` says whether
+    somebody may talk in a place at this moment, told whether it is a group and whether they were an owner. ``ended`` hears how the run of
+    some messages ended, or that they were answered without one.
     """
 
     inbox: Inbox
@@ -54,7 +54,7 @@ class ConversationServices(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     ids: Callable[[], str]
     stop_apart: Callable[[Address], Awaitable[bool]] | None = None
-    still_hears: Callable[[StoredMessage], bool] = lambda message: True
+    still_admits: Callable[[str, Address, bool, bool], bool] = lambda person, place, group, owner: True
     learn: Callable[[Sequence[ChatCommand]], None] = lambda commands: None
     ended: Callable[[tuple[str, ...], RunEnd, str], None] = lambda messages, end, error: None
 

@@ -36,6 +36,7 @@ _FULL_OUTPUTS_STAY = timedelta(days=14)
 """Longer than an answer may wait for its platform: what ``send`` handed over is among them."""
 _MOST_LISTED = 1000
 _OPENED_AT_ONCE = 8
+_TURN_WITHIN_S = 5.0
 _SHORTEST_PREFIX = 4
 
 
@@ -155,8 +156,20 @@ class SessionOpener:
             host_commands=self._host_commands,
             spending=None if self._spending is None else self._spending(place, settings.time_zone),
         )
-        async with self._opening:  # many at once would keep everything else waiting
+        return await self._create(options)
+
+    async def _create(self, options: AgentSessionOptions) -> AgentSession:
+        """A few at a time, for many at once would keep everything else waiting; and whoever has waited long goes on, for what holds the
+        others up may be an extension that hangs."""
+        turn = asyncio.ensure_future(self._opening.acquire())
+        patience = asyncio.ensure_future(self._clock.sleep(_TURN_WITHIN_S))
+        try:
+            await asyncio.wait((turn, patience), return_when=asyncio.FIRST_COMPLETED)
             return await self._factory.create(options)
+        finally:
+            patience.cancel()
+            if not turn.cancel():  # it came, now or while the session was being made
+                self._opening.release()
 
     def scratch(self, place: Address) -> Path:
         """The folder of a place for files that nobody will ask for much later."""

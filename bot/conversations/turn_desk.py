@@ -22,6 +22,7 @@ __all__ = ["TurnDesk"]
 
 _NOTHING_TO_READ = "There was nothing in that message that I can read. Write me a text, or send a file."
 _EDITED_COMMAND = "An edited message is no command for me. Send it as a new one."
+_NOT_ADMITTED = "Whoever asked may not talk to me any more, so I did not finish."
 _SESSION_GONE = "The session that was at work here is no longer there, so I could not finish. Please ask again."
 
 
@@ -65,9 +66,7 @@ class TurnDesk:
             PumiceError: it came to nothing; the text is for the person.
         """
         stored = turn.messages[0]
-        if not all(self._services.still_hears(each) for each in turn.messages):
-            await self._services.inbox.close_without_answer(turn.ids, skipped=True)
-            self._services.ended(turn.ids, "stopped", "")
+        if not await self._heard(turn):
             return
         if self._seat.current is None and self._commands.is_unknown(stored):
             await self._seat.get()  # it may be an extension's
@@ -125,12 +124,25 @@ class TurnDesk:
         else:
             await self.take(turn)
 
+    async def _heard(self, turn: Turn) -> bool:
+        """Whether everybody who said it may still talk here; what somebody said who may not is dropped."""
+        spoken = [stored for stored in turn.messages if stored.message.kind not in ("job", "extension")]
+        if all(self._admits(each.message.sender.id, group=each.message.group, owner=each.owner) for each in spoken):
+            return True
+        await self._services.inbox.close_without_answer(turn.ids, skipped=True)
+        self._services.ended(turn.ids, "stopped", "")
+        return False
+
+    def _admits(self, person: str, *, group: bool, owner: bool) -> bool:
+        return self._services.still_admits(person, self._address, group, owner)
+
     async def _begin(self, turn: Turn) -> None:
         if self._leaving():
             return
         settings = await self._settings()
         session = await self._seat.get()
-        self._runs.start(session, turn, settings)
+        if await self._heard(turn):  # again: preparing takes its time
+            self._runs.start(session, turn, settings)
 
     async def _join(self, turn: Turn, busy: str) -> None:
         """A message while a run is going on."""
@@ -142,6 +154,8 @@ class TurnDesk:
         if busy == "interrupt":
             await self._runs.halt()
             await self._begin(turn)
+            return
+        if not await self._heard(turn):
             return
         session = self._seat.current
         # No await between this look and the session's own: the message joins the run or is held for the next one, never both.
@@ -157,6 +171,10 @@ class TurnDesk:
 
     async def resume(self, unfinished: UnfinishedTurn, cut: CutRun) -> None:
         """Go on with a run that an earlier process did not finish."""
+        people = [person for person in unfinished.people if person.startswith(f"{self._address.channel}:")]
+        if not all(self._admits(person, group=unfinished.group, owner=unfinished.owner) for person in people):
+            await self._voice.say(_NOT_ADMITTED, answers=unfinished.message_ids)
+            return
         try:
             session = await self._seat.get()
         except OperatorMustAct:

@@ -68,6 +68,7 @@ _RUN_COLUMNS = "id, job_id, due_at, state, delivery, error, ended_at"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 _KEPT_RUNS = 20
+_MOST_MOVED = 20_000
 _KEPT_DONE_JOBS = 20
 _definitions = msgspec.json.Decoder(JobDefinition)
 _last_runs = msgspec.json.Decoder(JobRun)
@@ -107,7 +108,7 @@ def update_job(transaction: Transaction, job: Job) -> None:
 
 def move_jobs(transaction: Transaction, old: Address, new: Address) -> None:
     """Bring the jobs of a place under its new address. Of two that another feature calls the same, that of ``old`` stays."""
-    for job in jobs_of(transaction, str(old.place), limit=-1):
+    for job in jobs_of(transaction, str(old.place), limit=_MOST_MOVED):
         definition = job.definition
         if definition.key is not None and (other := find_by_key(transaction, str(new.place), definition.key)) is not None:
             delete_job(transaction, other.id)

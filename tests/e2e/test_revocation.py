@@ -4,11 +4,14 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from bot.access.access import OPERATOR
+from bot.cli.host_data import open_access
 from tests.e2e.rig import configured, running, with_anthropic, with_telegram
+from tests.e2e.test_host import until
 from tests.e2e.test_jobs import says
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.script import Call, Reply
-from tests.servers.telegram import TelegramServer, User, serve_telegram
+from tests.servers.telegram import Fault, FileIn, TelegramServer, User, serve_telegram
 
 OWNER, EVE, GROUP = 1001, User(6666, "Eve"), -77
 
@@ -57,6 +60,40 @@ async def test_a_groups_turn_ends_with_its_admission(tmp_path: Path) -> None:
 
         assert "Stopped" in telegram.texts(GROUP)[1]
         assert not [text for text in telegram.texts(GROUP) if "secret words" in text]
+
+
+async def test_what_was_cut_is_not_gone_on_with_for_whoever_was_revoked_meanwhile(tmp_path: Path) -> None:
+    """By the command line, while no host runs."""
+    async with serve_telegram() as telegram, AnthropicServer(respond=slow) as model:
+        config = configured(tmp_path, with_telegram(telegram) + with_anthropic(model))
+        async with running(config) as (host, _):
+            await let_in(telegram)
+            telegram.say(EVE.id, "tell me", user=EVE)
+            await until(lambda: model.requests)
+            await host.conversations.settle(0)  # parks it, as a host that is stopped in the middle
+        async with open_access(config) as access:
+            await access.revoke(f"telegram:{EVE.id}", OPERATOR)
+        async with running(config):
+            await telegram.until(lambda: any("did not finish" in text for text in telegram.texts(EVE.id)))
+
+        assert not [text for text in telegram.texts(EVE.id) if "secret words" in text]
+        assert len(model.requests) == 1
+
+
+async def test_whoever_is_revoked_while_a_file_is_fetched_is_not_answered(tmp_path: Path) -> None:
+    """Between the look at who speaks and the run there are waits."""
+    async with serve_telegram() as telegram, AnthropicServer(respond=slow) as model:
+        async with running(configured(tmp_path, with_telegram(telegram) + with_anthropic(model))) as (_, client):
+            await let_in(telegram)
+            telegram.fail("getFile", Fault(slow_s=0.5))
+            telegram.say(EVE.id, "read this", user=EVE, file=FileIn())
+            await until(lambda: telegram.arriving("getFile"))
+            await client.post("/api/access/revoke", {"id": f"telegram:{EVE.id}"})
+            telegram.say(EVE.id, "well?", user=EVE)
+            await telegram.until(lambda: len([text for text in telegram.texts(EVE.id) if "/pair" in text]) == 2)
+            await until(lambda: not telegram.arriving("getFile"))
+
+        assert model.requests == []
 
 
 async def test_stop_reaches_a_job_that_runs_beside_the_chat(tmp_path: Path) -> None:

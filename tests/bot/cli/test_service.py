@@ -29,6 +29,7 @@ def installed(pumice: Terminal, units: Path, *options: str) -> Path:
     status, told, error = pumice("service", "install", "--units", str(units), *options)
     assert status == 0, error
     assert "enable --now pumice" in told
+    assert "does not start without it" in told  # a file that is named has to be there
     return units / "pumice.service"
 
 

@@ -27,7 +27,7 @@ class Progress:
 
 class Sink:
     async def moved(self, old: Address, new: Address) -> None:
-        raise NotImplementedError
+        raise AssertionError(f"{old} does not move here")
 
     async def accept(self, messages: object, cursor: Cursor | None = None) -> None:
         raise AssertionError("nothing arrives this way")
