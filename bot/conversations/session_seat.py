@@ -161,6 +161,9 @@ class SessionOpener:
     async def _create(self, options: AgentSessionOptions) -> AgentSession:
         """A few at a time, for many at once would keep everything else waiting; and whoever has waited long goes on, for what holds the
         others up may be an extension that hangs."""
+        if not self._opening.locked():
+            async with self._opening:
+                return await self._factory.create(options)
         turn = asyncio.ensure_future(self._opening.acquire())
         patience = asyncio.ensure_future(self._clock.sleep(_TURN_WITHIN_S))
         try:

@@ -11,7 +11,7 @@ from tests.e2e.test_host import until
 from tests.e2e.test_jobs import says
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.script import Call, Reply
-from tests.servers.telegram import Fault, FileIn, TelegramServer, User, serve_telegram
+from tests.servers.telegram import TelegramServer, User, serve_telegram
 
 OWNER, EVE, GROUP = 1001, User(6666, "Eve"), -77
 
@@ -78,22 +78,6 @@ async def test_what_was_cut_is_not_gone_on_with_for_whoever_was_revoked_meanwhil
 
         assert not [text for text in telegram.texts(EVE.id) if "secret words" in text]
         assert len(model.requests) == 1
-
-
-async def test_whoever_is_revoked_while_a_file_is_fetched_is_not_answered(tmp_path: Path) -> None:
-    """Between the look at who speaks and the run there are waits."""
-    async with serve_telegram() as telegram, AnthropicServer(respond=slow) as model:
-        async with running(configured(tmp_path, with_telegram(telegram) + with_anthropic(model))) as (_, client):
-            await let_in(telegram)
-            telegram.fail("getFile", Fault(slow_s=0.5))
-            telegram.say(EVE.id, "read this", user=EVE, file=FileIn())
-            await until(lambda: telegram.arriving("getFile"))
-            await client.post("/api/access/revoke", {"id": f"telegram:{EVE.id}"})
-            telegram.say(EVE.id, "well?", user=EVE)
-            await telegram.until(lambda: len([text for text in telegram.texts(EVE.id) if "/pair" in text]) == 2)
-            await until(lambda: not telegram.arriving("getFile"))
-
-        assert model.requests == []
 
 
 async def test_stop_reaches_a_job_that_runs_beside_the_chat(tmp_path: Path) -> None:
